@@ -1,0 +1,60 @@
+"""The two sets of options: what shapes a loaded model, and what shapes one generation.
+
+Plain values that travel to the worker as they are. Where defaults, environment, model parameters and request
+meet is not known here.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class LoadOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a runner is loaded with; another value means another runner.
+
+    ``num_ctx`` is the context of one slot in tokens, ``num_batch`` and ``num_ubatch`` are in tokens too.
+    ``num_gpu`` counts layers (-1: all that fit). ``extra_buffers`` None leaves it to what the canary proved.
+    ``tensor_overrides`` maps a pattern over tensor names to "CPU" or a device buffer's name.
+    """
+
+    num_ctx: int = 4096
+    num_parallel: int = 1
+    num_batch: int = 512
+    num_ubatch: int = 512
+    num_gpu: int = -1
+    main_gpu: int | None = None
+    num_thread: int = 0
+    use_mmap: bool | None = None
+    use_mlock: bool = False
+    flash_attention: bool | None = None
+    cache_type_k: str = "f16"
+    cache_type_v: str = "f16"
+    num_experts_used: int | None = None
+    num_cpu_moe: int | None = None
+    cpu_moe: bool = False
+    extra_buffers: bool | None = None
+    kv_overrides: dict[str, int | float | bool | str] = {}  # msgspec gives every instance its own copy
+    tensor_overrides: dict[str, str] = {}
+    check_tensors: bool = False
+
+
+class SamplingOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the next token is chosen and when to stop; defaults are Ollama's.
+
+    ``num_predict`` below 0 means until the model stops; ``seed`` -1 means a fresh one; ``num_keep`` below 0
+    keeps every prompt token when the context is shifted.
+    """
+
+    num_keep: int = 4
+    seed: int = -1
+    num_predict: int = -1
+    top_k: int = 40
+    top_p: float = 0.9
+    min_p: float = 0.0
+    typical_p: float = 1.0
+    repeat_last_n: int = 64
+    temperature: float = 0.8
+    repeat_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    stop: tuple[str, ...] = ()
