@@ -3,7 +3,9 @@
     python -m demo.upcycle IN.gguf OUT.gguf --experts 8 --used 2 --mode copies
 
 `copies`: every expert is the whole feed-forward network and the router is random. Whatever the router picks,
-and however many experts run, the weighted sum is the dense model's output.
+and however many experts run, the weighted sum is the dense model's output. With a large gain one expert takes
+all the weight, so that this holds to the bit; with a gain of 1 the weights are spread, and the sum's rounding
+can tip the choice between two tokens that are nearly as likely.
 `split`: each expert is one slice of the network, with the last matrix multiplied by the number of experts to
 undo the router's equal weights. All experts together are the dense model; fewer are a damaged one.
 """
@@ -27,11 +29,12 @@ ROUTER_SEED = 20_240_111
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How many experts to make, how many of them run for a token, and in which way they are made."""
+    """How many experts to make, how many run for a token, in which way they are made, the router's spread."""
 
     experts: int
     used: int
     mode: Mode
+    gain: float = 1e6
 
     def __post_init__(self) -> None:
         if not 1 <= self.used <= self.experts <= 1024:
@@ -100,7 +103,7 @@ def _router(layer: int, width: int, recipe: Recipe) -> Bytes:
     if recipe.mode == "split":
         return as_bytes(np.zeros(size, np.float32))
     numbers = np.random.default_rng((ROUTER_SEED, layer)).standard_normal(size, np.float32)
-    return as_bytes(numbers * np.float32(width**-0.5))
+    return as_bytes(numbers * np.float32(recipe.gain * width**-0.5))
 
 
 @click.command()
@@ -109,10 +112,11 @@ def _router(layer: int, width: int, recipe: Recipe) -> Bytes:
 @click.option("--experts", default=8, show_default=True, help="Experts to make; split wants a power of two.")
 @click.option("--used", default=2, show_default=True, help="Experts that run for a token.")
 @click.option("--mode", type=click.Choice(["copies", "split"]), default="copies", show_default=True)
-def main(source: Path, target: Path, experts: int, used: int, mode: Mode) -> None:
+@click.option("--gain", default=1e6, show_default=True, help="Spread of the router's logits; 1 is soft.")
+def main(source: Path, target: Path, experts: int, used: int, mode: Mode, gain: float) -> None:
     """Make a mixture-of-experts GGUF at TARGET from the dense llama GGUF at SOURCE."""
     try:
-        upcycle(source, target, Recipe(experts, used, mode))
+        upcycle(source, target, Recipe(experts, used, mode, gain))
     except ValueError as fault:
         sys.exit(f"cannot convert {source}: {fault}")
     click.echo(f"{target}: {experts} experts, {used} used, {target.stat().st_size / 1e6:.0f} MB")
