@@ -50,7 +50,16 @@ class ModelfileError(ModelfilesError):
 
 
 class ParameterError(ModelfilesError):
-    """A PARAMETER that is unknown or whose value has the wrong kind."""
+    """A PARAMETER that is unknown or whose value has the wrong kind.
+
+    The text names the value alone, as clients expect it; `hint` says what would be right, and `line` where in
+    the Modelfile it stands.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", line: int | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.line = line
 
 
 class BadGGUF(ModelfilesError):

@@ -46,7 +46,7 @@ class Tool:
 def tool_from_json(value: Mapping[str, object]) -> Tool:
     """Reduce a tool as clients send it to the keys that reach a model.
 
-    Unknown keywords are dropped at every level and never an error; a part of the wrong shape counts as absent.
+    Unknown keywords are dropped at every level and never an error; a part of the wrong shape is absent.
     """
     function = _mapping(value.get("function"))
     name = function.get("name")

@@ -29,7 +29,7 @@ _CLOUD_ENDING = "-cloud"
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A complete, valid model name. The scheme only says how a registry is reached, so equality ignores it."""
+    """A complete, valid model name. The scheme says how a registry is reached; equality ignores it."""
 
     host: str
     namespace: str
