@@ -57,7 +57,8 @@ def scale(matrix: Bytes, kind: GGMLQuantizationType, factor: int) -> Bytes:
     blocks = matrix.reshape(-1, GGML_QUANT_SIZES[kind][1]).copy()
     for offset in F16_SCALES[kind]:
         scales = blocks[:, offset : offset + 2].copy().view(np.float16)
-        scaled = scales * np.float16(factor)
+        with np.errstate(over="ignore"):  # the next line looks for it
+            scaled = scales * np.float16(factor)
         if not np.isfinite(scaled).all():
             raise ValueError(f"a scale of this {kind.name} tensor is too large to be multiplied by {factor}")
         blocks[:, offset : offset + 2] = scaled.view(np.uint8)

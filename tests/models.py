@@ -1,0 +1,75 @@
+"""Builds the models that tests run: once, into a cache folder that later runs and `make run` share.
+
+The folder is SHIM_TEST_CACHE or `.cache/models` in the repository. A file's name holds a digest of the code
+that made it, so that a change there makes a new file instead of testing an old one.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from filelock import FileLock
+
+from demo import smollm2
+from demo.random_weights import SHAPES, make
+from demo.upcycle import Recipe, upcycle
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+COPIES = Recipe(experts=4, used=2, mode="copies")
+SPLIT = Recipe(experts=4, used=4, mode="split")
+
+
+def cache_folder() -> Path:
+    """Where models are kept between runs."""
+    return Path(os.environ.get("SHIM_TEST_CACHE") or REPOSITORY / ".cache" / "models")
+
+
+def dense() -> Path:
+    """SmolLM2 135M, quantised to Q4_1: arch llama, ChatML, 8192 tokens of context."""
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "smollm2.lock"):
+        return smollm2.fetch(folder)
+
+
+def moe_copies() -> Path:
+    """Four experts, two used, each the whole dense network: says what `dense` says for any number used."""
+    return _built("moe-copies", lambda target: upcycle(dense(), target, COPIES))
+
+
+def moe_split() -> Path:
+    """Four experts, four used, each a quarter of the dense network: says what `dense` says with all four."""
+    return _built("moe-split", lambda target: upcycle(dense(), target, SPLIT))
+
+
+def tiny_qwen3moe() -> Path:
+    """Random weights: four layers, 16 experts, 4 used; the chat template and vocabulary of `dense`."""
+    return _built("tiny-qwen3moe", lambda target: _random("qwen3moe", target, template=True))
+
+
+def tiny_qwen35moe() -> Path:
+    """Random weights: six delta-net layers, two of attention, a context of 262,144, no chat template."""
+    return _built("tiny-qwen35moe", lambda target: _random("qwen35moe", target, template=False))
+
+
+def _random(name: str, target: Path, *, template: bool) -> None:
+    shape, kind = SHAPES[name]
+    make(shape, kind, dense(), target, template=template)
+
+
+def _built(name: str, build: Callable[[Path], None]) -> Path:
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"{name}-{_digest_of_makers()}.gguf"
+    with FileLock(folder / f"{name}.lock"):
+        if not target.exists():
+            for old in folder.glob(f"{name}-*.gguf"):
+                old.unlink()
+            build(target)
+    return target
+
+
+def _digest_of_makers() -> str:
+    sources = [*sorted((REPOSITORY / "demo").glob("*.py")), Path(__file__)]
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
