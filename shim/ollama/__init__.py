@@ -1,0 +1,1 @@
+"""Ollama's own dialect: translators between its JSON and the inner requests, and its routes."""
