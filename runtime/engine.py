@@ -1,0 +1,314 @@
+"""One loaded model that serves many requests at once; the hot loop runs in C on a thread of its own.
+
+Python tokenises prompts, hands requests over, and turns C events into values. It decides nothing while tokens are
+made. Fits `runtime.engine_protocol.Engine`; see there for what every method promises.
+"""
+
+from __future__ import annotations
+
+import resource
+import secrets
+import sys
+import threading
+import time
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from runtime.binding import devices, library
+from runtime.binding.library import ffi, lib
+from runtime.binding.model import LoadedModel, load_model
+from runtime.binding.vocabulary import Vocabulary
+from runtime.errors import BadOptions, LoadError
+from runtime.events import EngineEvent, EngineInfo, Failed, Finished, Stats, Submit, Token, TokenLogprob
+from runtime.options import LoadOptions, SamplingOptions
+from runtime.prompts import TooLong, fit_prompt
+from runtime.threads import thread_count
+
+CHECKPOINT_BYTES = 256 << 20  # of recurrent state kept for each slot; see native/slot.c
+PREFILL_SLICE_NS = 120_000_000  # running streams pause at most about this long for somebody else's prompt
+NO_SEED = 0xFFFFFFFF  # llama.cpp takes this one for "random"
+
+
+def load_engine(
+    path: str, architecture: str, options: LoadOptions, on_progress: Callable[[float], bool]
+) -> NativeEngine:
+    """Load the GGUF and start its loop. Blocks; ``on_progress(fraction)`` returning False aborts (LoadError)."""
+    began = time.monotonic()
+    version = library.start()
+    free_before = devices.gpu_free_bytes()
+    loaded = load_model(path, architecture, options, thread_count(options.num_thread), on_progress)
+    config = {
+        "n_slots": loaded.num_parallel,
+        "n_ctx_slot": loaded.num_ctx,
+        "n_batch": loaded.num_batch,
+        "checkpoint_bytes": CHECKPOINT_BYTES,
+        "prefill_slice_ns": PREFILL_SLICE_NS,
+    }
+    handle = lib.shim_engine_new(loaded.context, ffi.new("shim_engine_config *", config)[0])
+    if handle == ffi.NULL:
+        loaded.close()
+        raise LoadError("out_of_memory", "no memory for the engine's own tables")
+    engine = NativeEngine(loaded, handle, options)
+    try:
+        engine.warm_up()
+    except LoadError:
+        engine.close()
+        raise
+    device_bytes = max(0, free_before - devices.gpu_free_bytes())
+    engine.describe(version, device_bytes, time.monotonic() - began)
+    return engine
+
+
+def resident_bytes() -> int:
+    """Largest resident size of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+class NativeEngine:
+    """See `runtime.engine_protocol.Engine`."""
+
+    info: EngineInfo
+
+    def __init__(self, loaded: LoadedModel, handle: Any, options: LoadOptions) -> None:
+        self.vocabulary = Vocabulary(loaded.vocab)
+        self._loaded = loaded
+        self._handle = handle
+        self._options = options
+        self._view = ffi.new("shim_events *")
+        self._reading = threading.Lock()  # one reader, and none while the engine is freed
+        self._calling = threading.Lock()  # the handle is not freed under a submit or cancel
+        self._requests: dict[int, tuple[tuple[str, ...], list[int] | None, int]] = {}
+        self._thread = threading.Thread(
+            target=lib.shim_engine_run, args=(handle,), name="decode", daemon=True
+        )
+        self._closed = False
+
+    def warm_up(self) -> None:
+        """Evaluate one token, so that pages are in and a broken build dies before the model counts as loaded."""
+        first = self.vocabulary.bos if self.vocabulary.bos >= 0 else 0
+        self.logits([first])
+        self._thread.start()
+
+    def describe(self, version: str, device_bytes: int, load_seconds: float) -> None:
+        """Fill in ``info`` once everything is known."""
+        loaded, model = self._loaded, self._loaded.model
+        self.info = EngineInfo(
+            num_ctx=loaded.num_ctx,
+            num_parallel=loaded.num_parallel,
+            n_ctx_train=int(lib.llama_model_n_ctx_train(model)),
+            n_vocab=self.vocabulary.size,
+            n_layer=int(lib.llama_model_n_layer(model)),
+            is_hybrid=bool(lib.llama_model_is_hybrid(model)),
+            is_recurrent=bool(lib.llama_model_is_recurrent(model)),
+            can_shift=bool(lib.llama_memory_can_shift(lib.llama_get_memory(loaded.context))),
+            bos=self.vocabulary.bos,
+            eos=self.vocabulary.eos,
+            add_bos=self.vocabulary.adds_bos,
+            model_bytes=int(lib.llama_model_size(model)),
+            device_bytes=device_bytes,
+            host_bytes=resident_bytes(),
+            extra_buffers=self._options.extra_buffers is not False,
+            llama_version=version,
+            load_seconds=load_seconds,
+        )
+
+    def submit(self, request: Submit) -> None:
+        """Tokenise, fit to the context, queue. Never raises for a bad request: a Failed event answers it."""
+        try:
+            tokens, truncated = self._prompt(request)
+        except TooLong as problem:
+            self._reject(request.id, lib.SHIM_FAILED_TOO_LONG, str(problem))
+            return
+        except BadOptions as problem:
+            self._reject(request.id, lib.SHIM_FAILED_BAD_REQUEST, str(problem))
+            return
+        stops = tuple(stop for stop in request.sampling.stop if stop and "\0" not in stop)
+        self._requests[request.id] = (stops, tokens if request.echo_tokens else None, truncated)
+        encoded = [ffi.new("char[]", stop.encode("utf-8", "replace")) for stop in stops]
+        pointers = ffi.new("char *[]", encoded or 1)
+        ids = ffi.from_buffer("int32_t[]", array("i", tokens))
+        native = ffi.new("shim_request *", self._fields(request, tokens))
+        native.tokens, native.stops, native.n_stops = ids, pointers, len(stops)
+        with self._calling:
+            accepted = not self._closed and lib.shim_engine_submit(self._handle, native)
+        if not accepted:
+            self._reject(request.id, lib.SHIM_FAILED_ENGINE, "out of memory")
+
+    def _prompt(self, request: Submit) -> tuple[list[int], int]:
+        """Token ids that fit the context, and how many were dropped."""
+        prompt = request.prompt
+        if isinstance(prompt, str):
+            tokens = self.vocabulary.tokenize(prompt, request.add_special)
+        else:
+            tokens = prompt
+            self.vocabulary.check(tokens)
+        if not tokens:
+            raise BadOptions("the prompt has no tokens")
+        return fit_prompt(
+            tokens,
+            num_ctx=self._loaded.num_ctx,
+            num_keep=self._keep(request.sampling, len(tokens)),
+            shift=request.shift,
+            truncate=request.truncate,
+        )
+
+    def _keep(self, sampling: SamplingOptions, n_tokens: int) -> int:
+        keep = sampling.num_keep + self.vocabulary.adds_bos if sampling.num_keep >= 0 else n_tokens
+        return min(keep, n_tokens)
+
+    def _fields(self, request: Submit, tokens: list[int]) -> dict[str, Any]:
+        s = request.sampling
+        seed = s.seed % NO_SEED if s.seed >= 0 else secrets.randbelow(NO_SEED)
+        return {
+            "id": request.id,
+            "n_tokens": len(tokens),
+            "sampling": {
+                "seed": seed,
+                "top_k": clamp(s.top_k),
+                "top_p": s.top_p,
+                "min_p": s.min_p,
+                "typical_p": s.typical_p,
+                "temperature": s.temperature,
+                "repeat_last_n": clamp(s.repeat_last_n),
+                "repeat_penalty": s.repeat_penalty if s.repeat_penalty > 0 else 1.0,
+                "presence_penalty": s.presence_penalty,
+                "frequency_penalty": s.frequency_penalty,
+            },
+            "n_predict": clamp(s.num_predict),
+            "n_keep": self._keep(s, len(tokens)),
+            "n_logprobs": request.logprobs,
+            "shift": request.shift,
+            "want_ids": request.echo_tokens,
+            "special": False,
+        }
+
+    def _reject(self, request_id: int, reason: int, message: str) -> None:
+        with self._calling:
+            if not self._closed:
+                lib.shim_engine_reject(self._handle, request_id, reason, message.encode())
+
+    def cancel(self, request_id: int) -> None:
+        """See the protocol."""
+        with self._calling:
+            if not self._closed:
+                lib.shim_engine_cancel(self._handle, request_id)
+
+    def wait_events(self, timeout_seconds: float) -> list[EngineEvent]:
+        """See the protocol."""
+        with self._reading:
+            if self._closed:
+                return []
+            count = lib.shim_engine_wait(self._handle, int(timeout_seconds * 1000), self._view)
+            return [self._event(self._view.events[index]) for index in range(max(count, 0))]
+
+    def _event(self, event: Any) -> EngineEvent:
+        text = ""
+        if event.text_length:
+            start = self._view.text + event.text_offset
+            text = bytes(ffi.buffer(start, event.text_length)).decode("utf-8", "replace")
+        logprobs = self._logprobs(event) if event.n_logprobs else []
+        if event.kind == lib.SHIM_EVENT_TOKEN:
+            return Token(event.id, text, event.n_tokens, logprobs)
+        stops, prompt, truncated = self._requests.pop(event.id, ((), None, 0))
+        if event.kind == lib.SHIM_EVENT_FAILED:
+            kinds = {lib.SHIM_FAILED_TOO_LONG: "too_long", lib.SHIM_FAILED_BAD_REQUEST: "bad_request"}
+            return Failed(event.id, kinds.get(event.reason, "engine"), text)  # type: ignore[arg-type]
+        reason, detail = REASONS[event.reason]
+        return Finished(
+            id=event.id,
+            reason=reason,  # type: ignore[arg-type]
+            detail=detail,
+            stop=stops[event.stop_index] if event.stop_index >= 0 else None,
+            text=text,
+            prompt_tokens=event.prompt_tokens,
+            cached_tokens=event.cached_tokens,
+            generated_tokens=event.generated_tokens,
+            prompt_ns=event.prompt_ns,
+            generate_ns=event.generate_ns,
+            truncated=truncated,
+            tokens=None if prompt is None else prompt + self._ids(event),
+            logprobs=logprobs,
+        )
+
+    def _ids(self, event: Any) -> list[int]:
+        return list(ffi.unpack(self._view.ids + event.ids_offset, event.n_ids)) if event.n_ids else []
+
+    def _logprobs(self, event: Any) -> list[TokenLogprob]:
+        entries = [self._view.logprobs[event.logprob_offset + i] for i in range(event.n_logprobs)]
+        result, at = [], 0
+        while at < len(entries):
+            chosen, n_top = entries[at], entries[at].n_top
+            top = [
+                (*self._piece(item.token), float(item.logprob)) for item in entries[at + 1 : at + 1 + n_top]
+            ]
+            name, data = self._piece(chosen.token)
+            result.append(TokenLogprob(name, data, min(float(chosen.logprob), 0.0), top))
+            at += 1 + n_top
+        return result
+
+    def _piece(self, token: int) -> tuple[str, bytes]:
+        data = self.vocabulary.piece(token)
+        return data.decode("utf-8", "replace"), data
+
+    def tokenize(self, text: str, add_special: bool) -> list[int]:
+        """See the protocol."""
+        return self.vocabulary.tokenize(text, add_special)
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        """See the protocol."""
+        return self.vocabulary.detokenize(tokens)
+
+    def logits(self, tokens: Sequence[int]) -> list[float]:
+        """Logits after the last token, one per vocabulary entry. For tests; only while nothing runs."""
+        self.vocabulary.check(tokens)
+        out = ffi.new("float[]", self.vocabulary.size)
+        ids = ffi.from_buffer("int32_t[]", array("i", tokens))
+        code = lib.shim_engine_logits(self._handle, ids, len(tokens), out)
+        if code != 0:
+            raise LoadError("engine", f"the model could not be evaluated (code {code})")
+        return list(ffi.unpack(out, self.vocabulary.size))
+
+    def stats(self) -> Stats:
+        """See the protocol."""
+        native = ffi.new("shim_stats *")
+        with self._calling:
+            if not self._closed:
+                lib.shim_engine_stats(self._handle, native)
+        return Stats(
+            steps=native.steps,
+            decode_ns=native.decode_ns,
+            own_ns=native.own_ns,
+            prompt_tokens=native.prefill_tokens,
+            generated_tokens=native.tokens,
+            active=native.busy,
+            queued=native.queued,
+        )
+
+    def close(self) -> None:
+        """See the protocol. Waits for the decode that is under way."""
+        with self._calling:
+            if self._closed:
+                return
+            self._closed = True
+            lib.shim_engine_stop(self._handle)
+        if self._thread.ident is not None:
+            self._thread.join()
+        with self._reading:
+            lib.shim_engine_free(self._handle)
+            self._loaded.close()
+
+
+def clamp(value: int) -> int:
+    """A Python int as C's int32."""
+    return max(-(1 << 31), min(value, (1 << 31) - 1))
+
+
+REASONS = {
+    lib.SHIM_FINISH_EOS: ("stop", "eos"),
+    lib.SHIM_FINISH_STOP: ("stop", "stop_string"),
+    lib.SHIM_FINISH_PREDICT: ("length", "num_predict"),
+    lib.SHIM_FINISH_CONTEXT: ("length", "context"),
+    lib.SHIM_FINISH_CANCELLED: ("cancelled", "cancelled"),
+}

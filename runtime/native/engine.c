@@ -1,0 +1,363 @@
+/* Life of an engine: requests come in through a queue, a free slot takes them, the loop steps until all are done. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine.h"
+
+static bool make_slots(shim_engine *e) {
+    e->slots = calloc((size_t)e->config.n_slots, sizeof *e->slots);
+    for (int32_t i = 0; e->slots && i < e->config.n_slots; i++) {
+        shim_slot *slot = &e->slots[i];
+        slot->seq = i;
+        slot->tokens = malloc((size_t)e->config.n_ctx_slot * sizeof *slot->tokens);
+        slot->checkpoints = calloc(17, sizeof *slot->checkpoints);
+        if (!slot->tokens || !slot->checkpoints) {
+            return false;
+        }
+    }
+    return e->slots != NULL;
+}
+
+shim_engine *shim_engine_new(struct llama_context *ctx, shim_engine_config config) {
+    if (config.n_slots < 1 || config.n_slots > 256 || config.n_batch < config.n_slots || config.n_ctx_slot < 1) {
+        return NULL;
+    }
+    shim_engine *e = calloc(1, sizeof *e);
+    if (!e) {
+        return NULL;
+    }
+    const struct llama_model *model = llama_get_model(ctx);
+    e->ctx = ctx;
+    e->memory = llama_get_memory(ctx);
+    e->vocab = llama_model_get_vocab(model);
+    e->config = config;
+    e->n_vocab = llama_vocab_n_tokens(e->vocab);
+    e->stateful = llama_model_is_hybrid(model) || llama_model_is_recurrent(model);
+    e->can_shift = e->memory && llama_memory_can_shift(e->memory);
+    e->batch = llama_batch_init(config.n_batch, 0, 1);
+    e->scratch.n_vocab = e->n_vocab;
+    e->scratch.candidates = malloc((size_t)e->n_vocab * sizeof *e->scratch.candidates);
+    e->scratch.raw = malloc((size_t)e->n_vocab * sizeof *e->scratch.raw);
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->work, NULL);
+    pthread_cond_init(&e->news, NULL);
+    if (!make_slots(e) || !e->scratch.candidates || !e->scratch.raw) {
+        shim_engine_free(e);
+        return NULL;
+    }
+    return e;
+}
+
+static void free_box(shim_outbox *box) {
+    free(box->events);
+    free(box->text.data);
+    free(box->logprobs);
+    free(box->ids);
+}
+
+void shim_engine_free(shim_engine *e) {
+    for (int32_t i = 0; e->slots && i < e->config.n_slots; i++) {
+        shim_slot *slot = &e->slots[i];
+        shim_slot_close(e, slot);
+        while (slot->n_checkpoints > 0) {
+            free(slot->checkpoints[--slot->n_checkpoints].data);
+        }
+        free(slot->checkpoints);
+        free(slot->tokens);
+        free(slot->text.pending.data);
+        free(slot->logprobs);
+        free(slot->ids);
+    }
+    while (e->queue_head) {
+        shim_job *next = e->queue_head->next;
+        shim_job_free(e->queue_head);
+        e->queue_head = next;
+    }
+    free_box(&e->boxes[0]);
+    free_box(&e->boxes[1]);
+    llama_batch_free(e->batch);
+    free(e->scratch.candidates);
+    free(e->scratch.raw);
+    free(e->slots);
+    pthread_mutex_destroy(&e->lock);
+    pthread_cond_destroy(&e->work);
+    pthread_cond_destroy(&e->news);
+    free(e);
+}
+
+static shim_job *copy_request(const shim_request *request) {
+    shim_job *job = calloc(1, sizeof *job);
+    if (!job) {
+        return NULL;
+    }
+    size_t size = (size_t)request->n_tokens * sizeof *job->tokens;
+    job->request = *request;
+    job->tokens = malloc(size);
+    job->stops = calloc((size_t)request->n_stops + 1, sizeof *job->stops);
+    bool ok = job->tokens && job->stops;
+    for (int32_t i = 0; ok && i < request->n_stops; i++) {
+        job->stops[i] = strdup(request->stops[i]);
+        ok = job->stops[i] != NULL;
+    }
+    if (!ok) {
+        shim_job_free(job);
+        return NULL;
+    }
+    memcpy(job->tokens, request->tokens, size);
+    job->request.tokens = job->tokens;
+    job->request.stops = (const char *const *)job->stops;
+    return job;
+}
+
+bool shim_engine_submit(shim_engine *e, const shim_request *request) {
+    shim_job *job = copy_request(request);
+    if (!job) {
+        return false;
+    }
+    pthread_mutex_lock(&e->lock);
+    if (e->queue_tail) {
+        e->queue_tail->next = job;
+    } else {
+        e->queue_head = job;
+    }
+    e->queue_tail = job;
+    pthread_cond_signal(&e->work);
+    pthread_mutex_unlock(&e->lock);
+    return true;
+}
+
+void shim_engine_cancel(shim_engine *e, int64_t id) {
+    pthread_mutex_lock(&e->lock);
+    for (shim_job *job = e->queue_head; job; job = job->next) {
+        job->cancelled |= job->request.id == id;
+    }
+    for (int32_t i = 0; i < e->config.n_slots; i++) {
+        shim_job *job = e->slots[i].job;
+        if (job && job->request.id == id) {
+            job->cancelled = true;
+        }
+    }
+    e->cancel_pending = true;
+    pthread_cond_signal(&e->work);
+    pthread_mutex_unlock(&e->lock);
+}
+
+static void announce(shim_engine *e) {
+    pthread_mutex_lock(&e->lock);
+    if (e->boxes[e->back].n_events > 0) {
+        pthread_cond_signal(&e->news);
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+void shim_engine_reject(shim_engine *e, int64_t id, int32_t reason, const char *message) {
+    shim_report_failed(e, id, reason, message);
+    announce(e);
+}
+
+/* The idle slot that shares the longest beginning with the prompt; among those that share little, the one unused for
+ * the longest time, so that other conversations stay cached. */
+static shim_slot *free_slot(shim_engine *e, const shim_job *job) {
+    shim_slot *best = NULL, *oldest = NULL;
+    int32_t longest = 0;
+    for (int32_t i = 0; i < e->config.n_slots; i++) {
+        shim_slot *slot = &e->slots[i];
+        if (slot->state != SHIM_SLOT_IDLE) {
+            continue;
+        }
+        int32_t same = shim_slot_common_prefix(slot, job->tokens, job->request.n_tokens);
+        if (same > longest) {
+            longest = same;
+            best = slot;
+        }
+        if (!oldest || slot->last_used < oldest->last_used) {
+            oldest = slot;
+        }
+    }
+    bool worth_it = best && (longest * 2 >= best->n_tokens || longest * 2 >= job->request.n_tokens);
+    return worth_it ? best : oldest;
+}
+
+static void drop_cancelled(shim_engine *e) {
+    shim_job **link = &e->queue_head;
+    e->queue_tail = NULL;
+    while (*link) {
+        shim_job *job = *link;
+        if (job->cancelled) {
+            *link = job->next;
+            shim_report_cancelled(e, job->request.id);
+            shim_job_free(job);
+        } else {
+            e->queue_tail = job;
+            link = &job->next;
+        }
+    }
+}
+
+/* Everything that needs the lock at the start of a step. Returns false when the engine is to stop. */
+static bool admit(shim_engine *e, shim_slot **opened, int32_t *n_opened, int32_t *n_busy) {
+    if (e->cancel_pending) {
+        drop_cancelled(e);
+    }
+    if (e->boxes[e->back].n_events > 0) {
+        pthread_cond_signal(&e->news);
+    }
+    *n_opened = *n_busy = 0;
+    for (int32_t i = 0; i < e->config.n_slots; i++) {
+        *n_busy += e->slots[i].state != SHIM_SLOT_IDLE;
+    }
+    while (e->queue_head && *n_busy < e->config.n_slots) {
+        shim_slot *slot = free_slot(e, e->queue_head);
+        opened[(*n_opened)++] = slot;
+        slot->job = e->queue_head; /* taken, so that a cancel finds it; opened outside the lock */
+        slot->state = SHIM_SLOT_PREFILL;
+        e->queue_head = e->queue_head->next;
+        e->queue_tail = e->queue_head ? e->queue_tail : NULL;
+        (*n_busy)++;
+    }
+    e->stats.busy = *n_busy;
+    return !e->stopping;
+}
+
+static void end_cancelled(shim_engine *e) {
+    for (int32_t i = 0; i < e->config.n_slots; i++) {
+        shim_slot *slot = &e->slots[i];
+        if (slot->job && slot->job->cancelled) {
+            shim_report_finished(e, slot, SHIM_FINISH_CANCELLED, -1);
+            shim_slot_close(e, slot);
+        }
+    }
+}
+
+static void open_all(shim_engine *e, shim_slot **slots, int32_t n) {
+    for (int32_t i = 0; i < n; i++) {
+        bool ok = shim_slot_open(e, slots[i]);
+        e->stats.cached_tokens += slots[i]->n_cached;
+        if (!ok) {
+            shim_report_failed(e, slots[i]->job->request.id, SHIM_FAILED_ENGINE, "out of memory");
+            shim_slot_close(e, slots[i]);
+        }
+    }
+}
+
+static int32_t count(const shim_engine *e, enum shim_slot_state state) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < e->config.n_slots; i++) {
+        n += e->slots[i].state == state;
+    }
+    return n;
+}
+
+static void step(shim_engine *e) {
+    int64_t began = shim_now_ns(), decoded = e->stats.decode_ns, steps = e->stats.steps;
+    shim_generate(e);
+    if (e->stats.steps > steps) {
+        e->stats.own_ns += shim_now_ns() - began - (e->stats.decode_ns - decoded);
+    }
+    if (count(e, SHIM_SLOT_PREFILL)) {
+        announce(e); /* the tokens just made don't wait for somebody else's prompt */
+        shim_prefill(e, count(e, SHIM_SLOT_GENERATE) > 0);
+    }
+}
+
+void shim_engine_run(shim_engine *e) {
+    shim_slot *opened[256];
+    int32_t n_opened, n_busy;
+    for (;;) {
+        int64_t began = shim_now_ns(), steps = e->stats.steps;
+        pthread_mutex_lock(&e->lock);
+        bool go_on = admit(e, opened, &n_opened, &n_busy);
+        while (go_on && n_busy == 0 && !e->cancel_pending) {
+            pthread_cond_wait(&e->work, &e->lock);
+            began = shim_now_ns();
+            go_on = admit(e, opened, &n_opened, &n_busy);
+        }
+        bool cancel = e->cancel_pending;
+        e->cancel_pending = false;
+        pthread_mutex_unlock(&e->lock);
+        if (!go_on) {
+            return;
+        }
+        int64_t admitted = shim_now_ns() - began;
+        open_all(e, opened, n_opened);
+        if (cancel) {
+            end_cancelled(e);
+        }
+        step(e);
+        if (e->stats.steps > steps) {
+            e->stats.own_ns += admitted;
+        }
+    }
+}
+
+void shim_engine_stop(shim_engine *e) {
+    pthread_mutex_lock(&e->lock);
+    e->stopping = true;
+    pthread_cond_broadcast(&e->work);
+    pthread_cond_broadcast(&e->news);
+    pthread_mutex_unlock(&e->lock);
+}
+
+static void clear_box(shim_outbox *box) {
+    box->n_events = box->text.length = box->n_logprobs = box->n_ids = 0;
+}
+
+int32_t shim_engine_wait(shim_engine *e, int32_t timeout_ms, shim_events *out) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&e->lock);
+    int rc = 0;
+    while (rc == 0 && e->boxes[e->back].n_events == 0 && !e->stopping) {
+        rc = pthread_cond_timedwait(&e->news, &e->lock, &until);
+    }
+    shim_outbox *box = &e->boxes[e->back];
+    bool stopping = e->stopping;
+    e->back = 1 - e->back;
+    clear_box(&e->boxes[e->back]);
+    pthread_mutex_unlock(&e->lock);
+    *out = (shim_events){box->events, box->n_events, box->text.data, box->logprobs, box->ids};
+    return stopping && box->n_events == 0 ? -1 : box->n_events;
+}
+
+void shim_engine_stats(shim_engine *e, shim_stats *out) {
+    pthread_mutex_lock(&e->lock);
+    *out = e->stats; /* counters of the running loop: each a plain word, read as they are */
+    out->queued = 0;
+    for (const shim_job *job = e->queue_head; job; job = job->next) {
+        out->queued++;
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+int32_t shim_engine_logits(shim_engine *e, const int32_t *tokens, int32_t n_tokens, float *out) {
+    shim_slot *slot = &e->slots[0];
+    if (n_tokens < 1 || n_tokens > e->config.n_ctx_slot) {
+        return -1;
+    }
+    shim_slot_forget(e, slot);
+    for (int32_t at = 0; at < n_tokens; at += e->config.n_batch) {
+        int32_t n = n_tokens - at < e->config.n_batch ? n_tokens - at : e->config.n_batch;
+        e->batch.n_tokens = n;
+        for (int32_t i = 0; i < n; i++) {
+            e->batch.token[i] = tokens[at + i];
+            e->batch.pos[i] = at + i;
+            e->batch.n_seq_id[i] = 1;
+            e->batch.seq_id[i][0] = slot->seq;
+            e->batch.logits[i] = at + i == n_tokens - 1;
+        }
+        int32_t rc = llama_decode(e->ctx, e->batch);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    memcpy(out, llama_get_logits_ith(e->ctx, -1), (size_t)e->n_vocab * sizeof *out);
+    shim_slot_forget(e, slot);
+    return 0;
+}

@@ -1,0 +1,261 @@
+/* The native engine: what Python may call (engine.cdef.txt repeats the public part) and what the C files share.
+ *
+ * One engine owns one llama_context. One thread runs shim_engine_run(); any thread may submit, cancel, or wait for
+ * events. All text is bytes; Python decodes. Times are nanoseconds of the monotonic clock.
+ */
+#ifndef SHIM_ENGINE_H
+#define SHIM_ENGINE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llama.h"
+
+/* ---- public part ------------------------------------------------------------------------------------------ */
+
+enum shim_event_kind { SHIM_EVENT_TOKEN = 1, SHIM_EVENT_FINISHED = 2, SHIM_EVENT_FAILED = 3 };
+
+enum shim_finish_reason {
+    SHIM_FINISH_EOS = 1,     /* the model ended its turn */
+    SHIM_FINISH_STOP = 2,    /* a stop string appeared */
+    SHIM_FINISH_PREDICT = 3, /* num_predict tokens were made */
+    SHIM_FINISH_CONTEXT = 4, /* the context is full and may not be shifted */
+    SHIM_FINISH_CANCELLED = 5
+};
+
+enum shim_failure { SHIM_FAILED_ENGINE = 0, SHIM_FAILED_TOO_LONG = 1, SHIM_FAILED_BAD_REQUEST = 2 };
+
+typedef struct {
+    uint32_t seed;
+    int32_t top_k; /* <= 0: off */
+    float top_p;
+    float min_p;
+    float typical_p;
+    float temperature; /* <= 0: greedy */
+    int32_t repeat_last_n; /* 0 off, < 0 the whole context */
+    float repeat_penalty;
+    float presence_penalty;
+    float frequency_penalty;
+} shim_sampling;
+
+typedef struct {
+    int64_t id;
+    const int32_t *tokens;
+    int32_t n_tokens;
+    shim_sampling sampling;
+    int32_t n_predict;  /* < 0: no limit */
+    int32_t n_keep;     /* prompt tokens that survive a context shift */
+    int32_t n_logprobs; /* -1 off, else alternatives reported for every token */
+    bool shift;
+    bool want_ids; /* the finished event carries the generated token ids */
+    bool special;  /* render control tokens in the text */
+    const char *const *stops; /* zero-terminated, none empty */
+    int32_t n_stops;
+} shim_request;
+
+typedef struct {
+    int64_t id;
+    int32_t kind;
+    int32_t reason;     /* shim_finish_reason of a finished event, shim_failure of a failed one */
+    int32_t stop_index; /* which stop string, or -1 */
+    int32_t n_tokens;   /* generated tokens that this item covers */
+    int32_t text_offset, text_length;
+    int32_t logprob_offset, n_logprobs; /* runs of 1 + n_top entries: the token, then its alternatives */
+    int32_t ids_offset, n_ids;
+    int32_t prompt_tokens, cached_tokens, generated_tokens, shifted_tokens;
+    int64_t prompt_ns, generate_ns;
+} shim_event;
+
+typedef struct {
+    int32_t token;
+    float logprob;
+    int32_t n_top; /* alternatives that follow; -1 in the alternatives themselves */
+} shim_logprob;
+
+typedef struct {
+    const shim_event *events;
+    int32_t n_events;
+    const char *text;
+    const shim_logprob *logprobs;
+    const int32_t *ids;
+} shim_events;
+
+typedef struct {
+    int32_t n_slots;
+    int32_t n_ctx_slot; /* tokens a slot may hold */
+    int32_t n_batch;    /* most tokens in one llama_decode */
+    int64_t checkpoint_bytes; /* budget a slot for saved recurrent states */
+    int64_t prefill_slice_ns; /* longest a prompt chunk may hold up running streams */
+} shim_engine_config;
+
+typedef struct {
+    int64_t steps;     /* decode steps (one token for every generating slot) */
+    int64_t tokens;    /* tokens generated */
+    int64_t decode_ns; /* inside llama_decode, decode steps only */
+    int64_t own_ns;    /* everything else of those steps: ours */
+    int64_t prefill_tokens, prefill_ns;
+    int64_t cached_tokens;
+    int32_t queued, busy;
+} shim_stats;
+
+typedef struct shim_engine shim_engine;
+
+shim_engine *shim_engine_new(struct llama_context *ctx, shim_engine_config config);
+void shim_engine_run(shim_engine *engine);  /* returns after shim_engine_stop */
+void shim_engine_stop(shim_engine *engine); /* wakes the loop and every waiter */
+void shim_engine_free(shim_engine *engine); /* after run() has returned; the context stays the caller's */
+bool shim_engine_submit(shim_engine *engine, const shim_request *request); /* false: out of memory */
+void shim_engine_cancel(shim_engine *engine, int64_t id);
+/* Answers a request that was never submitted: a failed event with this reason. */
+void shim_engine_reject(shim_engine *engine, int64_t id, int32_t reason, const char *message);
+/* Blocks until there is something to report, the time is up (0 events), or the engine stops (-1).
+ * The view is valid until the next call; one thread waits. */
+int32_t shim_engine_wait(shim_engine *engine, int32_t timeout_ms, shim_events *out);
+void shim_engine_stats(shim_engine *engine, shim_stats *out);
+/* Evaluates the prompt in sequence 0 of an engine that is not running and copies the last token's logits. */
+int32_t shim_engine_logits(shim_engine *engine, const int32_t *tokens, int32_t n_tokens, float *out);
+
+void shim_log_to_stderr(int32_t min_level);
+void shim_die_with_parent(void);
+/* 0 fine, 1 a wrong product, 2 the engine refused; dies where the engine build is broken. See canary.c. */
+int32_t shim_canary(const int32_t *types, int32_t n_types, bool extra_buffers, int32_t n_threads, float *worst_error);
+
+/* ---- shared by the C files -------------------------------------------------------------------------------- */
+
+typedef struct {
+    char *data;
+    int32_t length, capacity;
+} shim_bytes;
+
+/* Generated text on its way out: holds back what may become a stop string or is half a character. See text.c. */
+typedef struct {
+    shim_bytes pending;
+    char *const *stops;
+    int32_t n_stops;
+    int32_t longest_stop;
+} shim_text;
+
+bool shim_bytes_append(shim_bytes *bytes, const char *data, int32_t length);
+int32_t shim_text_push(shim_text *text, const char *piece, int32_t length, int32_t *stop_index);
+void shim_text_take(shim_text *text, int32_t length);
+
+/* See sampler.c. */
+typedef struct {
+    shim_sampling options;
+    struct llama_sampler *chain; /* after top-k; NULL when greedy */
+    int32_t *counts;             /* of each token in the penalty window; NULL when no penalty is on */
+    int32_t n_vocab;
+} shim_sampler;
+
+typedef struct {
+    llama_token_data *candidates; /* n_vocab of them, shared by all slots */
+    float *raw;                   /* n_vocab logits before penalties */
+    int32_t n_vocab;
+} shim_scratch;
+
+bool shim_sampler_init(shim_sampler *sampler, const shim_sampling *options, int32_t n_vocab);
+void shim_sampler_free(shim_sampler *sampler);
+/* The next token, or -1 when no logit is a number. `history` is what the slot holds, newest last. */
+llama_token shim_sampler_next(shim_sampler *s, shim_scratch *scratch, float *logits, const llama_token *history,
+                              int32_t n_history);
+int32_t shim_select_top(const float *logits, int32_t n_vocab, int32_t k, llama_token_data *out);
+float shim_log_sum_exp(const float *logits, int32_t n_vocab);
+
+typedef struct {
+    int32_t n_tokens; /* tokens that the saved state has seen */
+    uint8_t *data;
+    size_t size;
+} shim_checkpoint;
+
+enum shim_slot_state { SHIM_SLOT_IDLE = 0, SHIM_SLOT_PREFILL, SHIM_SLOT_GENERATE };
+
+typedef struct shim_job shim_job; /* a copied request */
+struct shim_job {
+    shim_job *next;
+    shim_request request; /* pointers into this job's own memory */
+    llama_token *tokens;
+    char **stops;
+    bool cancelled;
+};
+
+typedef struct {
+    int32_t seq;
+    enum shim_slot_state state;
+    shim_job *job;
+    llama_token *tokens; /* what the KV cache of this sequence holds */
+    int32_t n_tokens;
+    llama_token next;  /* sampled, not yet decoded */
+    int32_t n_generated, n_cached, n_shifted, n_unreported;
+    shim_sampler sampler;
+    shim_text text;
+    shim_logprob *logprobs; /* not yet reported */
+    int32_t n_logprobs, logprob_capacity;
+    llama_token *ids;
+    int32_t n_ids, ids_capacity;
+    shim_checkpoint *checkpoints; /* by n_tokens, rising */
+    int32_t n_checkpoints;
+    int64_t started_ns, generating_ns;
+    uint64_t last_used;
+} shim_slot;
+
+typedef struct {
+    shim_event *events;
+    int32_t n_events, event_capacity;
+    shim_bytes text;
+    shim_logprob *logprobs;
+    int32_t n_logprobs, logprob_capacity;
+    int32_t *ids;
+    int32_t n_ids, ids_capacity;
+} shim_outbox;
+
+struct shim_engine {
+    struct llama_context *ctx;
+    llama_memory_t memory;
+    const struct llama_vocab *vocab;
+    shim_engine_config config;
+    int32_t n_vocab;
+    bool stateful;  /* recurrent layers: a sequence cannot be cut at will */
+    bool can_shift;
+    shim_slot *slots;
+    struct llama_batch batch;
+    shim_scratch scratch;
+    int32_t turn;         /* round robin over prefilling slots */
+    double prefill_rate;  /* tokens a nanosecond, smoothed; 0 unknown */
+    uint64_t clock;
+
+    pthread_mutex_t lock; /* everything below */
+    pthread_cond_t work, news;
+    shim_job *queue_head, *queue_tail;
+    shim_outbox boxes[2];
+    int32_t back;
+    bool stopping, cancel_pending;
+    shim_stats stats;
+};
+
+int64_t shim_now_ns(void);
+
+/* slot.c */
+int32_t shim_slot_common_prefix(const shim_slot *slot, const llama_token *tokens, int32_t n_tokens);
+void shim_slot_rewind(shim_engine *e, shim_slot *slot, int32_t n_tokens);
+void shim_slot_forget(shim_engine *e, shim_slot *slot);
+int32_t shim_slot_next_checkpoint(const shim_engine *e, const shim_slot *slot);
+void shim_slot_checkpoint(shim_engine *e, shim_slot *slot);
+bool shim_slot_shift(shim_engine *e, shim_slot *slot);
+bool shim_slot_open(shim_engine *e, shim_slot *slot);
+void shim_slot_close(shim_engine *e, shim_slot *slot);
+void shim_job_free(shim_job *job);
+
+/* outbox.c */
+bool shim_reserve(void **data, int32_t *capacity, int32_t wanted, size_t item);
+void shim_report_text(shim_engine *e, shim_slot *slot, int32_t text_length);
+void shim_report_finished(shim_engine *e, shim_slot *slot, int32_t reason, int32_t stop_index);
+void shim_report_cancelled(shim_engine *e, int64_t id);
+void shim_report_failed(shim_engine *e, int64_t id, int32_t reason, const char *message);
+
+/* decode.c */
+void shim_prefill(shim_engine *e, bool streams_wait);
+void shim_generate(shim_engine *e);
+
+#endif
