@@ -1,0 +1,59 @@
+"""How many threads a model computes with.
+
+Threads that wait for each other at every node of the graph must all run at once: a single one too many on a
+limited machine costs up to a hundredfold. So the number follows what this process may really use (its CPU
+affinity, its cgroup's quota) and counts physical cores, since two threads of one core share its vector units.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from runtime.cgroups import cpu_quota
+
+CPU_FOLDER = Path("/sys/devices/system/cpu")
+
+
+def choose_threads(cpus: int, cores: int | None, quota: float | None) -> int:
+    """Number of threads for ``cpus`` usable logical CPUs on ``cores`` physical ones (None: unknown).
+
+    ``quota`` is the CPU time that may be used per second of time; a part of a CPU is rounded down, because a
+    throttled thread stops all others.
+    """
+    count = min(cpus, cores) if cores else cpus
+    if quota is not None:
+        count = min(count, int(quota + 0.01))
+    return max(count, 1)
+
+
+def thread_count(asked: int = 0) -> int:
+    """The number to use: ``asked`` if it is positive, else what this process may use."""
+    if asked > 0:
+        return asked
+    usable = _usable_cpus()
+    return choose_threads(len(usable), _physical_cores(usable), cpu_quota())
+
+
+def _usable_cpus() -> frozenset[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))
+
+
+def _physical_cores(cpus: frozenset[int], folder: Path = CPU_FOLDER) -> int | None:
+    """Physical cores behind ``cpus``; None where the system does not say."""
+    cores: set[str] = set()
+    for cpu in cpus:
+        try:
+            cores.add((folder / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text().strip())
+        except OSError:
+            return _cores_by_psutil()
+    return len(cores)
+
+
+def _cores_by_psutil() -> int | None:
+    import psutil  # only needed where there is no /sys
+
+    cores = psutil.cpu_count(logical=False)
+    return int(cores) if cores else None
