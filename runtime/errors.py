@@ -3,6 +3,7 @@
     RuntimeFailure
     ├── BadOptions            our caller's fault: an option that no engine can honour
     ├── WireError             a broken or oversized frame between server and worker
+    ├── ConnectionGone        the socket to a worker was closed (becomes WorkerDied with the reason)
     ├── QueueFull             more requests wait than the settings allow
     ├── SupervisorClosed      the server is going down
     ├── GenerationFailed      one request failed; the model lives on
@@ -29,6 +30,10 @@ class BadOptions(RuntimeFailure):
 
 class WireError(RuntimeFailure):
     """A frame is malformed or larger than the limit."""
+
+
+class ConnectionGone(RuntimeFailure):
+    """The worker's end of the socket was closed; everything that it said before has been delivered."""
 
 
 class QueueFull(RuntimeFailure):
