@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from shim.addresses import is_loopback, parse_host
@@ -44,11 +46,8 @@ def test_forms(value: str, url: str) -> None:
 
 @pytest.mark.parametrize("value", ["127.0.0.1：5000", "ho st:1", "a:b:c", "http://[::g]:1", "<x>", "\x00"])
 def test_what_is_no_address_is_quoted_in_the_error(value: str) -> None:
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(SettingsError, match=f"^{re.escape(repr(value))} is no address"):
         parse_host(value)
-    assert value.encode("unicode_escape").decode()[:4] in str(caught.value).encode(
-        "unicode_escape"
-    ).decode() or ("::g" in str(caught.value))
 
 
 def test_a_bad_port_is_warned_about() -> None:
