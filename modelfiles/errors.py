@@ -42,7 +42,11 @@ class InvalidDigest(ModelfilesError):
 
 
 class ModelfileError(ModelfilesError):
-    """A Modelfile that cannot be read. `line` counts from 1 where one is known."""
+    """A Modelfile that cannot be read.
+
+    `line` is where the faulty instruction begins, counted from 1 as an editor does it; None if there is none.
+    A number in the text is Ollama's: where reading stopped, with CR and LF counted as a line each.
+    """
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)

@@ -86,7 +86,7 @@ class _Reader:
         end = letters.end() if letters else self._at + 1
         word = (first if first.isprintable() else "") + self._text[self._at + 1 : end]
         if end == len(self._text):
-            raise ModelfileError("unexpected EOF")
+            raise self._unexpected_end()
         if word.lower() not in INSTRUCTIONS or self._text[end] not in " \t":
             self._fail(_BAD_INSTRUCTION, end + 1)
         self._at = end + 1
@@ -97,9 +97,9 @@ class _Reader:
         word = match[0] if match else ""
         end = self._at + len(word)
         if end == len(self._text):
-            raise ModelfileError("unexpected EOF")
+            raise self._unexpected_end()
         if self._text[end] not in " \t":
-            raise ModelfileError(f"unexpected EOF: {word}", self._line_of(end + 1))
+            raise ModelfileError(f"unexpected EOF: {word}", self._editor_line)
         self._at = end + 1
         return word
 
@@ -110,7 +110,7 @@ class _Reader:
         closed = not quotes or (_closes(piece, quotes) and len(piece.strip(" \t")) >= 2 * len(quotes))
         while not closed:
             if not line_end:
-                raise ModelfileError("unexpected EOF")
+                raise self._unexpected_end()
             piece, line_end = self._rest_of_line()
             pieces.append(piece + line_end)
             closed = _closes(piece, quotes)
@@ -127,13 +127,13 @@ class _Reader:
             piece = "".join(rune for rune in piece if rune == "\t" or rune.isprintable())
         return piece, match[0] if match else ""
 
-    def _fail(self, message: str, read_to: int) -> NoReturn:
-        line = self._line_of(read_to)
-        raise ModelfileError(f"(line {line}): {message}", line)
+    def _unexpected_end(self) -> ModelfileError:
+        return ModelfileError("unexpected EOF", self._editor_line)
 
-    def _line_of(self, read_to: int) -> int:
-        """The line in which reading stopped; a line end that was read is counted already."""
-        return 1 + len(_LINE_END.findall(self._text, 0, read_to))
+    def _fail(self, message: str, read_to: int) -> NoReturn:
+        # The number in the text is that of the line where reading stopped, a line end that was read included.
+        stopped = 1 + len(_LINE_END.findall(self._text, 0, read_to))
+        raise ModelfileError(f"(line {stopped}): {message}", self._editor_line)
 
     def _count_editor_lines(self) -> int:
         """The line of the present place as an editor shows it, counted on from the instruction before."""

@@ -100,10 +100,22 @@ def test_lines_of_commands_are_those_of_an_editor() -> None:
     assert [command.line for command in modelfile.commands] == [1, 4, 7]
 
 
-def test_errors_carry_the_line() -> None:
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("FROM m\nPARAMETER top-k 3\n", 2),
+        ("FROM m\r\n\r\nHOIST now\r\n", 3),
+        ("FROM m\nSYSTEM\nPARAMETER seed 1\n", 2),
+        ('FROM m\n\nSYSTEM """a\nb\nc\n', 3),
+        ("FROM m\nMESSAGE tool x", 2),
+        ("FROM m\nPARAM", 2),
+        ("SYSTEM x", None),
+    ],
+)
+def test_errors_carry_the_line_of_the_faulty_instruction(text: str, line: int | None) -> None:
     with pytest.raises(ModelfileError) as caught:
-        parse("FROM m\nPARAMETER top-k 3\n")
-    assert caught.value.line == 2
+        parse(text)
+    assert caught.value.line == line
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-16-le"])
