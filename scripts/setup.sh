@@ -74,15 +74,20 @@ command -v cmake >/dev/null ||
 
 # -- Set up
 
+quietly() { # a build backend says much that nobody needs to read, unless it fails
+    "$@" >.venv/install.log 2>&1 || { cat .venv/install.log >&2; exit 1; }
+}
+
+echo "installing into .venv"
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 bin=.venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK=1
-$bin/python -m pip install --quiet --upgrade pip "setuptools>=77" "cffi>=1.17"
+quietly $bin/python -m pip install --upgrade pip "setuptools>=77" "cffi>=1.17"
 engine=$($bin/python scripts/engine.py)
 # Without build isolation the binding is compiled against the engine that is installed here. With it, pip would
 # compile the engine a second time, and with other flags.
-$bin/python -m pip install --quiet --force-reinstall --no-deps "$engine"
-$bin/python -m pip install --quiet --no-build-isolation --editable ".[demo,test,bench]"
+quietly $bin/python -m pip install --force-reinstall --no-deps "$engine"
+quietly $bin/python -m pip install --no-build-isolation --editable ".[demo,test,bench]"
 printf '%s' "${CMAKE_ARGS:-}" >"$built_with"
 touch "$ready"
 echo "ready: $bin/shim"
