@@ -105,6 +105,7 @@ static void take_token(shim_engine *e, shim_slot *slot, float *logits) {
         finish(e, slot, SHIM_FINISH_EOS, -1);
         return;
     }
+    e->stats.tokens++;
     slot->n_generated++;
     slot->n_unreported++;
     slot->next = token;
@@ -163,7 +164,6 @@ void shim_generate(shim_engine *e) {
     }
     e->stats.decode_ns += took;
     e->stats.steps++;
-    e->stats.tokens += n;
     for (int32_t i = 0; i < n; i++) {
         slots[i]->tokens[slots[i]->n_tokens++] = slots[i]->next;
         take_token(e, slots[i], llama_get_logits_ith(e->ctx, i));

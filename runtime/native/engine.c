@@ -216,7 +216,6 @@ static bool admit(shim_engine *e, shim_slot **opened, int32_t *n_opened, int32_t
         e->queue_tail = e->queue_head ? e->queue_tail : NULL;
         (*n_busy)++;
     }
-    e->stats.busy = *n_busy;
     return !e->stopping;
 }
 
@@ -329,7 +328,10 @@ int32_t shim_engine_wait(shim_engine *e, int32_t timeout_ms, shim_events *out) {
 void shim_engine_stats(shim_engine *e, shim_stats *out) {
     pthread_mutex_lock(&e->lock);
     *out = e->stats; /* counters of the running loop: each a plain word, read as they are */
-    out->queued = 0;
+    out->queued = out->busy = 0;
+    for (int32_t i = 0; i < e->config.n_slots; i++) {
+        out->busy += e->slots[i].job != NULL;
+    }
     for (const shim_job *job = e->queue_head; job; job = job->next) {
         out->queued++;
     }

@@ -11,6 +11,13 @@
 
 enum { BLOCK = 64 };
 
+/* The scan over the vocabulary is compiled once for each vector width; the loader picks by processor. */
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#define FOR_EVERY_WIDTH __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define FOR_EVERY_WIDTH
+#endif
+
 static void sift_down(llama_token_data *heap, int32_t n, int32_t at) {
     for (;;) {
         int32_t child = 2 * at + 1;
@@ -40,6 +47,7 @@ static int by_logit(const void *a, const void *b) {
 
 /* The k largest logits, best first; equal ones by token id. A min-heap of the best so far gives a threshold, and
  * blocks without a larger logit (nearly all of them) are passed over by one vector compare. */
+FOR_EVERY_WIDTH
 int32_t shim_select_top(const float *logits, int32_t n_vocab, int32_t k, llama_token_data *out) {
     int32_t n = 0;
     float threshold = -INFINITY;
