@@ -10,8 +10,14 @@ Knows nothing of sockets, JSON or dialects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import errno
+import os
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
+
+from modelfiles import errors as files
+from runtime import errors as running
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -71,6 +77,75 @@ def server_error(message: str) -> ApiError:
 
 def busy() -> ApiError:
     return ApiError(503, "server busy, please try again.  maximum pending requests exceeded")
+
+
+def as_api_error(error: BaseException) -> ApiError | None:
+    """What an error of the packages below means for a request; None for what is our own mistake."""
+    if isinstance(error, ApiError):
+        return error
+    for kind in type(error).__mro__:
+        if kind in _TABLE:
+            return _TABLE[kind](error)
+    return None
+
+
+def _generation_failed(error: running.GenerationFailed) -> ApiError:
+    if error.kind in ("too_long", "bad_request"):
+        return bad_request(error.message)
+    if error.kind == "cancelled":
+        return cancelled()
+    return server_error(f"an error was encountered while running the model: {error.message}")
+
+
+def _worker_died(error: running.WorkerDied) -> ApiError:
+    """The last line that the engine logged is often the whole explanation."""
+    details = [error.reason, *error.last_lines[-1:]]
+    return server_error(
+        f"an error was encountered while running the model: {': '.join(filter(None, details))}"
+    )
+
+
+def _load_failed(error: running.LoadError) -> ApiError:
+    last = error.last_lines[-1:] if isinstance(error, running.LoadFailed) else ()
+    if error.kind == "stalled":
+        return server_error(f"timed out waiting for the model to load - {': '.join((error.message, *last))}")
+    return server_error(": ".join((error.message, *(line for line in last if line not in error.message))))
+
+
+def _insufficient_memory(error: running.InsufficientMemory) -> ApiError:
+    """Test suites tell a machine that is too small from a fault by this phrase."""
+    phrase = "model requires more system memory"
+    return server_error(error.message if phrase in error.message else f"{phrase}: {error.message}")
+
+
+def _disk(error: OSError) -> ApiError:
+    reason = os.strerror(error.errno).lower() if error.errno else str(error)
+    if error.errno == errno.ENOSPC:
+        return server_error(f"{reason}: free some room in the model store and try again")
+    return server_error(f"{error.filename}: {reason}" if error.filename else reason)
+
+
+_TABLE: Mapping[type[BaseException], Callable[[Any], ApiError]] = MappingProxyType(
+    {
+        files.InvalidName: lambda _: bad_request("invalid model name"),
+        files.InvalidDigest: lambda _: bad_request("invalid digest format"),
+        files.ModelNotFound: lambda error: model_not_found(error.name),
+        files.BlobNotFound: lambda error: not_found(str(error)),
+        files.StoreError: lambda error: server_error(str(error)),
+        files.TemplateRefused: lambda error: bad_request(str(error)),
+        files.TemplateError: lambda error: server_error(str(error)),
+        files.ModelfilesError: lambda error: bad_request(str(error)),
+        running.QueueFull: lambda _: busy(),
+        running.SupervisorClosed: lambda _: ApiError(503, "the server is shutting down"),
+        running.BadOptions: lambda error: bad_request(str(error)),
+        running.GenerationFailed: _generation_failed,
+        running.WorkerDied: _worker_died,
+        running.InsufficientMemory: _insufficient_memory,
+        running.LoadError: _load_failed,
+        running.RuntimeFailure: lambda error: server_error(str(error)),
+        OSError: _disk,
+    }
+)
 
 
 def go_quoted(text: str) -> str:
