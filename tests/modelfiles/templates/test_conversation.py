@@ -1,0 +1,66 @@
+"""The shape of what templates get."""
+
+from modelfiles.messages import Message, ToolCall, tool_from_json
+from modelfiles.templates.conversation import Form, described, message_variables, tool_variables
+
+TOOL = tool_from_json(
+    {"function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}}
+)
+
+
+def test_messages() -> None:
+    call = ToolCall("f", {"b": [1], "a": "ü"}, id="c1")
+    made = message_variables(
+        [
+            Message("user", "hi"),
+            Message("assistant", thinking="hm", tool_calls=(call,)),
+            Message("tool", "r", tool_name="f", tool_call_id="c1"),
+        ],
+        Form(),
+    )
+    function = {"name": "f", "arguments": {"b": [1], "a": "ü"}}
+    assert made == [
+        {"role": "user", "content": "hi"},
+        {
+            "role": "assistant",
+            "content": "",
+            "reasoning_content": "hm",
+            "thinking": "hm",
+            "tool_calls": [{"type": "function", "id": "c1", "function": function}],
+        },
+        {"role": "tool", "content": "r", "name": "f", "tool_call_id": "c1"},
+    ]
+
+
+def test_other_forms() -> None:
+    call = ToolCall("f", {"a": "ü"}, id="c1")
+    form = Form(arguments_as_text=True, content_as_parts=True)
+    (made,) = message_variables([Message("assistant", "x", tool_calls=(call,))], form)
+    assert made["content"] == [{"type": "text", "text": "x"}]
+    assert made["tool_calls"] == [
+        {"type": "function", "id": "c1", "function": {"name": "f", "arguments": '{"a": "ü"}'}}
+    ]
+
+
+def test_templates_cannot_change_the_request() -> None:
+    arguments = {"list": [1], "deep": {"x": 1}}
+    (made,) = message_variables([Message("assistant", tool_calls=(ToolCall("f", dict(arguments)),))], Form())
+    given = made["tool_calls"][0]["function"]["arguments"]  # type: ignore[index]  # shape as above
+    given["list"].append(2)
+    given["deep"]["x"] = 2
+    assert arguments == {"list": [1], "deep": {"x": 1}}
+
+
+def test_tools() -> None:
+    assert tool_variables([], Form()) == {"tools": None, "functions": ""}
+    assert tool_variables([], Form(tools_as_list=True))["tools"] == []
+    assert tool_variables([TOOL], Form())["tools"] == [TOOL.raw]
+
+
+def test_described_fills_in_what_is_missing() -> None:
+    function = described(TOOL).raw["function"]
+    assert function == {
+        "description": "",
+        "name": "f",
+        "parameters": {"type": "object", "properties": {"a": {"description": "", "type": "string"}}},
+    }

@@ -1,0 +1,162 @@
+"""Whole templates, written for these tests after the habits of real families."""
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from modelfiles.errors import TemplateError, TemplateRefused
+from modelfiles.messages import Message, ToolCall, tool_from_json
+from modelfiles.templates.jinja import FALLBACK_SOURCE, ChatTemplate, Conversation
+from modelfiles.templates.switches import Thinking
+from modelfiles.templates.tags import THINK
+
+DATA = Path(__file__).parents[2] / "data" / "templates"
+NOW = datetime(2026, 11, 30, 9, 5)
+TOOL = tool_from_json(
+    {
+        "function": {
+            "name": "roll",
+            "parameters": {"type": "object", "properties": {"sides": {"type": "integer"}}},
+        }
+    }
+)
+TWO_CALLS = Message("assistant", tool_calls=(ToolCall("roll", {"sides": 6}), ToolCall("roll", {"sides": 20})))
+
+
+def load(name: str) -> ChatTemplate:
+    return ChatTemplate((DATA / f"{name}.jinja").read_text())
+
+
+def show(
+    template: ChatTemplate,
+    *messages: Message,
+    thinking: Thinking = None,
+    tools: bool = False,
+    **variables: object,
+) -> str:
+    return template.render(
+        Conversation(
+            messages, NOW, (TOOL,) if tools else (), thinking, variables=variables, bos="<s>", eos="</s>"
+        )
+    )
+
+
+USER = Message("user", "Hi <b>")
+
+
+def test_thinking_on_off_and_unset() -> None:
+    otter = load("otter")
+    assert otter.tags == THINK
+    asked = "<|im_start|>user\nHi <b><|im_end|>\n<|im_start|>assistant\n"
+    assert show(otter, USER) == asked + "<think>\n"
+    assert show(otter, USER, thinking=True) == asked + "<think>\n"
+    assert show(otter, USER, thinking="low") == asked + "<think>\n"
+    assert show(otter, USER, thinking=False) == asked + "<think>\n\n</think>\n\n"
+
+
+def test_explicit_variables_win_over_the_switch() -> None:
+    assert show(load("otter"), USER, thinking=True, enable_thinking=False).endswith("</think>\n\n")
+
+
+def test_tools_calls_and_results() -> None:
+    results = (Message("tool", "4"), Message("tool", "17"))
+    system = Message("system", "Be brief.")
+    assert show(load("otter"), system, USER, TWO_CALLS, *results, tools=True) == (
+        "<|im_start|>system\nBe brief.\n\nTools:\n"
+        '{"name": "roll", "parameters": {"type": "object", "properties": {"sides": {"type": "integer"}}}}\n'
+        "<|im_end|>\n<|im_start|>user\nHi <b><|im_end|>\n<|im_start|>assistant\n"
+        "\n<tool_call>\n<function=roll>\n<parameter=sides>\n6\n</parameter>\n</function>\n</tool_call>"
+        "\n<tool_call>\n<function=roll>\n<parameter=sides>\n20\n</parameter>\n</function>\n</tool_call><|im_end|>\n"
+        "<|im_start|>user\n<tool_response>4</tool_response><|im_end|>\n"
+        "<|im_start|>user\n<tool_response>17</tool_response><|im_end|>\n"
+        "<|im_start|>assistant\n<think>\n"
+    )
+
+
+def test_thinking_of_the_past_is_the_templates_business() -> None:
+    thought = Message("assistant", "4", thinking="easy")
+    prompt = show(load("otter"), USER, thought, USER)
+    assert "easy" not in prompt
+    within_turn = show(
+        load("otter"), USER, Message("assistant", "", thinking="easy", tool_calls=TWO_CALLS.tool_calls)
+    )
+    assert "<think>\neasy\n</think>" in within_turn
+
+
+def test_an_answer_at_the_end_is_continued() -> None:
+    begun = show(load("otter"), USER, Message("assistant", "The answer"), thinking=False)
+    assert begun.endswith("<think>\n\n</think>\n\nThe answer")
+    begun = show(load("otter"), USER, Message("assistant", "The answer", thinking="easy"))
+    assert begun.endswith("<|im_start|>assistant\n<think>\neasy\n</think>\n\nThe answer")
+    begun = show(load("otter"), USER, Message("assistant", "", thinking="so far"))
+    assert begun.endswith("<|im_start|>assistant\n<think>\nso far")
+
+
+def test_a_lone_answer_is_rendered_like_any_message() -> None:
+    assert "<|im_start|>assistant\nA<|im_end|>" in show(load("otter"), Message("assistant", "A"))
+
+
+def test_strict_templates_get_an_arrangement_that_they_accept() -> None:
+    heron = load("heron")
+    system = Message("system", "Be brief.")
+    assert show(heron, system, USER, USER) == "<s>[INST]Be brief.\n\nHi <b>\n\nHi <b>[/INST]"
+    results = (Message("tool", "4"), Message("tool", "17"))
+    assert show(heron, USER, TWO_CALLS, *results) == (
+        "<s>[INST]Hi <b>[/INST]"
+        '[TOOL_CALLS]000000000:roll{"sides": 6}</s>[TOOL_RESULTS]000000000:4[/TOOL_RESULTS]'
+        '[TOOL_CALLS]000000001:roll{"sides": 20}</s>[TOOL_RESULTS]000000001:17[/TOOL_RESULTS]'
+    )
+
+
+def test_old_templates_get_their_old_shapes() -> None:
+    raven = load("raven")
+    assert show(raven, USER) == "<user>Hi <b>\n<assistant>"
+    assert show(raven, USER, Message("assistant", tool_calls=TWO_CALLS.tool_calls[:1]), tools=True) == (
+        'TOOL roll: \n<user>Hi <b>\n<assistant> roll {"sides": 6}\n<assistant>'
+    )
+
+
+def test_fallback() -> None:
+    template = ChatTemplate(FALLBACK_SOURCE)
+    assert template.tags is None
+    assert show(template, Message("system", "S"), USER) == (
+        "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nHi <b><|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+def test_the_moment_is_an_argument() -> None:
+    template = ChatTemplate("{{ strftime_now('%d %b %Y') }} {{ datetime }}{{ messages[0].content }}")
+    assert show(template, USER) == "30 Nov 2026 Nov 30 2026 09:05:00Hi <b>"
+
+
+def test_variables_cannot_replace_the_messages() -> None:
+    template = ChatTemplate("{{ messages|length }}{{ extra }}")
+    assert show(template, USER, messages=[], extra="!") == "1!"
+
+
+def test_a_template_that_refuses_everything() -> None:
+    template = ChatTemplate("{{ raise_exception('only on Sundays') }}")
+    with pytest.raises(TemplateRefused, match="refuses these messages: only on Sundays"):
+        show(template, USER)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("{{ messages[0].nothing.more }}", "has no attribute 'nothing'"),
+        ("{{ 1 / 0 }}", "division by zero"),
+        ("{{ range(10 ** 9) }}", "Range too big"),
+        ("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}", "far more work"),
+        ("{% include 'x' %}", "no loader"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "recursion"),
+    ],
+)
+def test_failures_are_the_templates(source: str, message: str) -> None:
+    template = ChatTemplate(source)
+    with pytest.raises(TemplateError, match=message):
+        show(template, USER)
+
+
+def test_no_messages_at_all() -> None:
+    assert show(load("otter"), thinking=False).endswith("assistant\n<think>\n\n</think>\n\n")
