@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -131,7 +131,7 @@ class ShimServer:
             answer = connection.getresponse()
             return answer.status, answer.read()
 
-    def stream(self, path: str, body: Any) -> Iterator[Any]:
+    def stream(self, path: str, body: Any) -> Generator[Any]:
         """One streamed request; its items one by one. Closing the iterator closes the connection."""
         with contextlib.closing(self._connection()) as connection:
             connection.request("POST", path, json.dumps(body).encode())
