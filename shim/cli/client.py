@@ -9,9 +9,9 @@ from __future__ import annotations
 import http.client
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import BinaryIO
+from typing import Protocol
 
 from shim.addresses import Address, is_loopback
 from shim.cli.errors import NoServer, ServerLost, ServerRefused
@@ -23,6 +23,12 @@ _UPLOAD_BLOCK_BYTES = 1 << 20
 # What connecting to "all interfaces" means for a client.
 _LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 _NETWORK_ERRORS = (OSError, http.client.HTTPException)
+
+
+class Readable(Protocol):
+    """What an upload is read from."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
 
 
 class Client:
@@ -68,7 +74,7 @@ class Client:
                 raise
             return False
 
-    def stream(self, path: str, body: JSON) -> Iterator[dict[str, object]]:
+    def stream(self, path: str, body: JSON) -> Generator[dict[str, object], None, None]:
         """The items of a stream of JSON lines, as they come. Closing the iterator ends the request.
 
         Raises ServerRefused for an error item and for an error status.
@@ -81,7 +87,7 @@ class Client:
                     raise ServerRefused(200, str(error))
                 yield item
 
-    def upload(self, path: str, source: BinaryIO, size_bytes: int) -> None:
+    def upload(self, path: str, source: Readable, size_bytes: int) -> None:
         """POST `size_bytes` bytes read from `source`."""
         with self._exchange("POST", path, source, size_bytes=size_bytes) as response:
             response.read()
@@ -91,7 +97,7 @@ class Client:
         self,
         method: str,
         path: str,
-        body: JSON | BinaryIO | None = None,
+        body: JSON | Readable | None = None,
         *,
         size_bytes: int | None = None,
         accept: str = "application/json",
@@ -128,7 +134,7 @@ def _send(
     connection: http.client.HTTPConnection,
     method: str,
     path: str,
-    body: bytes | BinaryIO | None,
+    body: bytes | Readable | None,
     headers: Mapping[str, str],
 ) -> http.client.HTTPResponse:
     # A server that refuses an upload may answer before it has read all of it: that answer counts.

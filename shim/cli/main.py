@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -95,7 +94,10 @@ def cli(ctx: click.Context) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Carry out a command and return its exit code; errors go to stderr."""
+    """Carry out a command and return its exit code; errors go to stderr.
+
+    If whoever reads stdout has gone, click ends the process with code 1 and no message.
+    """
     try:
         code = cli.main(args=arguments, prog_name="shim", standalone_mode=False)
     except click.Abort:
@@ -104,10 +106,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(error.format_message(), _usage_hint(error))
     except ShimError as error:
         return _fail(str(error), error.hint if isinstance(error, CommandError) else "")
-    except BrokenPipeError:
-        # Whoever read our output has gone; the interpreter must not try to flush the rest at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     return code if isinstance(code, int) else 0
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -40,6 +41,17 @@ class Progress(Protocol):
 def open_progress() -> Progress:
     """Bars if stderr is a terminal, plain lines otherwise."""
     return TerminalProgress() if sys.stderr.isatty() else PlainProgress()
+
+
+@contextmanager
+def spinner(label: str) -> Iterator[None]:
+    """Shows on a terminal that something is being waited for; leaves nothing behind."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with TerminalProgress() as progress:
+        progress.status(label)
+        yield
 
 
 def show_items(progress: Progress, items: Iterable[JSON]) -> None:

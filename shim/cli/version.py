@@ -1,6 +1,6 @@
 """`shim --version`."""
 
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 import click
 
@@ -10,9 +10,17 @@ from shim.cli.errors import CommandError
 DISTRIBUTION = "moe-shim"
 
 
+def own_version() -> str:
+    """The version of the installed distribution."""
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "unknown (run from a folder that is not installed)"
+
+
 def print_version() -> None:
     """Print our version, and the one that the server reports if it runs."""
-    click.echo(f"shim version is {version(DISTRIBUTION)}")
+    click.echo(f"shim version is {own_version()}")
     try:
         client = connect()
         answer = client.get("/api/version")
