@@ -28,10 +28,14 @@ class Answer:
 
 @dataclass
 class ScriptedServer:
-    """Answers by method and path; what no answer was given for is found nowhere. HEAD / always answers."""
+    """Answers by method and path; what no answer was given for is found nowhere. HEAD / always answers.
+
+    `answer_blobs` answers for all paths below /api/blobs/.
+    """
 
     answers: dict[tuple[str, str], Answer | Callable[[Received], Answer]] = field(default_factory=dict)
     received: list[Received] = field(default_factory=list)
+    answer_blobs: Callable[[Received], Answer] | None = None
     port: int = 0
 
     @property
@@ -45,6 +49,8 @@ class ScriptedServer:
         self.received.append(request)
         if (request.method, request.path) == ("HEAD", "/"):
             return Answer()
+        if request.path.startswith("/api/blobs/") and self.answer_blobs is not None:
+            return self.answer_blobs(request)
         answer = self.answers.get((request.method, request.path), Answer("404 page not found", 404))
         return answer(request) if callable(answer) else answer
 
