@@ -20,12 +20,12 @@ _QUICK_THREADS = 4
 _LONG_THREADS = 8
 
 
-class Abandoned(Exception):  # noqa: N818  not an error: nobody wants the result any more
+class Abandoned(Exception):
     """Raised inside the work, out of its `report`, when the reader of its progress has gone."""
 
 
 class Threads:
-    """The threads for blocking work. `close` waits for nothing; work with progress ends at its next report."""
+    """The threads for blocking work. After `close`, work that has progress ends at its next report."""
 
     def __init__(self) -> None:
         self._closing = threading.Event()
@@ -43,6 +43,17 @@ class Threads:
     ) -> Result:
         """The result of work that may take minutes."""
         return await asyncio.wrap_future(self._long.submit(work, *args, **kwargs))
+
+    async def run_through(
+        self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
+        """Like `run_long`, but a cancelled caller goes on only when the work has ended."""
+        running = asyncio.ensure_future(self.run_long(work, *args, **kwargs))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait([running])
+            raise
 
     def progress(self, work: Callable[[Callable[[Item], None]], None]) -> AsyncGenerator[Item, None]:
         """Everything that `work` reports while it runs; its error, if any, comes after the last report."""

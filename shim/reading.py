@@ -14,11 +14,11 @@ from shim import goscan
 _DEPTH = goscan.MAX_DEPTH - 8
 
 
-class NeedsExactReading(Exception):  # noqa: N818  not an error of the body
+class NeedsExactReading(Exception):
     """The quick pass met something that needs the exact one; never leaves `bodies.decode`."""
 
 
-class Refused(Exception):  # noqa: N818  becomes an ApiError in `bodies.decode`
+class Refused(Exception):
     """A type's own decoder refused its value, which ends the reading at once."""
 
 

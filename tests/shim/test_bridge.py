@@ -90,3 +90,23 @@ async def test_long_work_does_not_hold_up_quick_work(threads: Threads) -> None:
     done.set()
     for reader in readers:
         await reader.aclose()
+
+
+async def test_a_cancelled_caller_waits_for_work_that_must_not_be_left_alone(threads: Threads) -> None:
+    started, go_on = threading.Event(), threading.Event()
+    ended: list[bool] = []
+
+    def work() -> None:
+        started.set()
+        ended.append(go_on.wait(10))
+
+    async def cancel_soon(task: asyncio.Task[None]) -> None:
+        await threads.run(started.wait, 10)
+        task.cancel()
+        asyncio.get_running_loop().call_later(0.05, go_on.set)
+
+    task = asyncio.create_task(threads.run_through(work))
+    await cancel_soon(task)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == [True]
