@@ -54,7 +54,7 @@ class BlobSender:
             return
         size = path.stat().st_size
         with path.open("rb") as file:
-            self._client.upload(target, _Watched(file, self._progress, f"copying file {digest}", size), size)
+            self._client.upload(target, _Watched(file, self._progress, f"uploading {path.name}", size), size)
 
 
 class _Watched:

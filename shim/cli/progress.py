@@ -124,13 +124,14 @@ class TerminalProgress:
         self._shown: RichProgress | None = None
 
     def status(self, line: str) -> None:
+        if line == SUCCESS:
+            self._show(None)
+            self.note(line)
+            return
         self._show(self._steps)
         for task in self._steps.task_ids:
             self._steps.remove_task(task)
         self._steps.add_task(line, total=None)
-        if line == SUCCESS:
-            self._show(None)
-            self.note(line)
 
     def bar(self, key: str, label: str, done: int, total: int) -> None:
         self._show(self._sizes)
@@ -155,6 +156,10 @@ class TerminalProgress:
             return
         if self._shown is not None:
             self._shown.stop()
+            # Finished bars stay on the screen; drawn once more they would be there twice.
+            for task in self._shown.task_ids:
+                self._shown.remove_task(task)
+            self._bars.clear()
         self._shown = next((display for display in (self._steps, self._sizes) if display is wanted), None)
         if self._shown is not None:
             self._shown.start()

@@ -24,18 +24,19 @@ class WordWrap:
             self._column, self._word = 0, ""
             return rune
         columns = _TAB_COLUMNS - self._column % _TAB_COLUMNS if rune == "\t" else width(rune)
-        before = self._broken(rune) if self._column + columns > self._limit else ""
+        # Before and behind an East Asian sign a line may be broken anywhere.
+        ends_word = rune in " \t" or columns == 2
+        before = self._broken(ends_word) if self._column + columns > self._limit else ""
         if before and rune in " \t":
             return before
         self._column += columns
-        # Between East Asian signs a line may be broken anywhere.
-        self._word = "" if rune in " \t" or columns == 2 else self._word + rune
+        self._word = "" if ends_word else self._word + rune
         return before + rune
 
-    def _broken(self, rune: str) -> str:
-        """Start a new line, with what is written of the present word."""
+    def _broken(self, word_has_ended: bool) -> str:
+        """Start a new line, with what is written of the present word unless it is whole or fills its line."""
         columns = width(self._word)
-        word = "" if rune in " \t" or columns >= self._column else self._word
+        word = "" if word_has_ended or columns >= self._column else self._word
         back = f"\x1b[{columns}D\x1b[K" if word else ""
         self._column, self._word = width(word), word
         return f"{back}\n{word}"

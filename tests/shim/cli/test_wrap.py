@@ -32,6 +32,7 @@ def screen(output: str) -> list[str]:
         ("a verylongwordindeed b", ["a ", "verylongw", "ordindeed", "b"]),
         ("专家混合模型的回答", ["专家混合", "模型的回", "答"]),
         ("use 专家 now", ["use 专家 ", "now"]),
+        ("a model专家", ["a model专", "家"]),
     ],
 )
 def test_lines(text: str, lines: list[str]) -> None:
