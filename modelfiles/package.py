@@ -118,7 +118,8 @@ class Package:
 
 def parse_manifest(data: bytes) -> Manifest:
     content = json_object(data, "the manifest")
-    layers = content.get("layers") or []
+    layers = content.get("layers")
+    layers = [] if layers is None else layers
     if not isinstance(layers, list):
         raise StoreError("the manifest is damaged: layers is no list")
     return Manifest(_layer(content.get("config")), tuple(map(_layer, layers)))

@@ -166,20 +166,24 @@ def copy_and_hash(descriptor: int, target: NewFile, progress: Progress | None = 
 def _hashed(descriptor: int, progress: Progress | None, target: NewFile | None) -> "hashlib._Hash":
     total, done = os.fstat(descriptor).st_size, 0
     digest = hashlib.sha256()
-    for chunk in _chunks(descriptor):
+    for chunk in _chunks(descriptor, total):
         digest.update(chunk)
         if target is not None:
             target.write(chunk)
         done += len(chunk)
         if progress is not None:
-            progress(done, max(done, total))
+            progress(done, total)
     return digest
 
 
-def _chunks(descriptor: int) -> Iterator[memoryview]:
-    """The file from its start in pieces that share one buffer: each is void when the next one comes."""
+def _chunks(descriptor: int, size: int) -> Iterator[memoryview]:
+    """The first `size` bytes in pieces that share one buffer: each is void when the next one comes.
+
+    No further, because a file that someone appends to would have no end.
+    """
     buffer = memoryview(bytearray(_CHUNK_BYTES))
     with open(descriptor, "rb", buffering=0, closefd=False) as file:
         file.seek(0)
-        while count := file.readinto(buffer):
+        while size > 0 and (count := file.readinto(buffer[:size])):
             yield buffer[:count]
+            size -= count

@@ -130,7 +130,7 @@ def is_same_file(path: Path, descriptor: int) -> bool:
 
 
 def _create(folder: Path, prefix: str) -> tuple[Path, int]:
-    """A new file with its lock. Someone clearing up may take a file before it has one; then another is made."""
+    """A new file with its lock. Who clears up may take a file before it has one; then another is made."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     while True:
         path = folder / temporary_name(prefix)

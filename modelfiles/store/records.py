@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from modelfiles.encoding import json_line
 from modelfiles.errors import InvalidDigest
 from modelfiles.store.durable import NewFile, as_store_error
 from modelfiles.store.paths import Layout
@@ -26,7 +25,7 @@ _SLOW_TICK_NS = 2_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class LinkRecord:
-    """A file outside of the store and the blob made of it. `shared` means they are one file with two names."""
+    """A file outside of the store and the blob made of it. `shared`: they are one file with two names."""
 
     digest: str
     path: str
@@ -80,7 +79,7 @@ class Records:
     def put(self, record: LinkRecord) -> None:
         folder = self._layout.linked
         with as_store_error(f"cannot write to {folder}"), NewFile(folder, _PREFIX) as file:
-            file.write(json_line(asdict(record)))
+            file.write(json.dumps(asdict(record)).encode())
             file.commit(self._layout.record(record.digest))
 
     def use(self, digest: str, now_ns: int) -> None:
