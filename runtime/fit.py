@@ -51,6 +51,13 @@ def choose_slots(shape: ModelShape, options: LoadOptions, free: int) -> int:
     return 1
 
 
+def fits_as_asked(shape: ModelShape, options: LoadOptions, free: int, *, auto_slots: bool = False) -> bool:
+    """Whether `fit` would leave the context as it is (the trained limit aside)."""
+    slots = 1 if auto_slots else options.num_parallel
+    least = replace(options, num_ctx=clamp_context(shape, options.num_ctx), num_parallel=slots)
+    return estimate(shape, least).total <= free
+
+
 def fit(shape: ModelShape, options: LoadOptions, free: int, *, auto_slots: bool = False) -> Fit:
     """The options to load with; ``auto_slots`` ignores their number of slots. InsufficientMemory: rule 4."""
     asked = options.num_ctx
