@@ -1,25 +1,14 @@
 """`shim --version`."""
 
-from importlib.metadata import PackageNotFoundError, version
-
 import click
 
 from shim.cli.connect import connect
 from shim.cli.errors import CommandError
-
-DISTRIBUTION = "moe-shim"
-
-
-def own_version() -> str:
-    """The version of the installed distribution."""
-    try:
-        return version(DISTRIBUTION)
-    except PackageNotFoundError:
-        return "unknown (run from a folder that is not installed)"
+from shim.versions import own_version
 
 
 def print_version() -> None:
-    """Print our version, and the one that the server reports if it runs."""
+    """Print our version, and the one of the API that the server speaks if it runs."""
     click.echo(f"shim version is {own_version()}")
     try:
         client = connect()
