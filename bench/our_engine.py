@@ -1,0 +1,59 @@
+"""Our engine alone, in this process: what the worker runs, without the socket and without HTTP."""
+
+import time
+
+import psutil
+
+from bench.contenders import Setup
+from bench.measures import Decoded, Memory, Prefilled, Stream
+from modelfiles.gguf.reader import read_gguf
+from runtime.engine import load_engine
+from runtime.events import Failed, Finished, Submit
+from runtime.options import LoadOptions, SamplingOptions
+
+
+class OurEngine:
+    """See `bench.contenders.Contender`."""
+
+    def __init__(self, setup: Setup) -> None:
+        architecture = str(read_gguf(setup.model).metadata["general.architecture"])
+        options = LoadOptions(num_ctx=setup.num_ctx, num_parallel=setup.slots, num_thread=setup.threads)
+        self._engine = load_engine(setup.model, architecture, options, lambda fraction: True)
+        self._next_id = 1
+
+    def decode(self, prompts: list[str], tokens: int) -> Decoded:
+        before = self._engine.stats()
+        streams = self._generate(prompts, tokens)
+        after = self._engine.stats()
+        own_ns = (after.own_ns - before.own_ns) / max(1, after.steps - before.steps)
+        return Decoded([stream for stream, _ in streams], own_ns / 1000)
+
+    def prefill(self, prompt: str) -> Prefilled:
+        ((stream, finished),) = self._generate([prompt], 1)
+        return Prefilled(finished.prompt_tokens, finished.prompt_ns / 1e9, stream.first_seconds)
+
+    def memory(self) -> Memory:
+        return Memory(0, psutil.Process().memory_info().rss)
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def _generate(self, prompts: list[str], tokens: int) -> list[tuple[Stream, Finished]]:
+        sampling = SamplingOptions(temperature=0, num_predict=tokens)
+        ids = list(range(self._next_id, self._next_id + len(prompts)))
+        self._next_id += len(prompts)
+        first: dict[int, float] = {}
+        done: dict[int, tuple[Stream, Finished]] = {}
+        began = time.perf_counter()
+        for id_, prompt in zip(ids, prompts, strict=True):
+            self._engine.submit(Submit(id_, prompt, sampling))
+        while len(done) < len(ids):
+            events = self._engine.wait_events(60)
+            now = time.perf_counter() - began
+            for event in events:
+                if isinstance(event, Failed):
+                    raise RuntimeError(event.message)
+                first.setdefault(event.id, now)
+                if isinstance(event, Finished):
+                    done[event.id] = Stream(first[event.id], now, event.generated_tokens), event
+        return [done[id_] for id_ in ids]
