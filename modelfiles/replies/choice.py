@@ -1,0 +1,82 @@
+"""Which parsers a model's replies need: by what its Modelfile says, else by what its template shows.
+
+In names, `_`, `-` and `.` are the same and case does not matter. Pure.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from modelfiles.errors import ParameterError
+from modelfiles.replies.blocks import Style
+from modelfiles.replies.toolcalls import ALIASES, STYLES
+from modelfiles.templates.tags import REASONING_PARSERS, ThinkingTags, thinking_tags
+
+Value = TypeVar("Value")
+
+_DETECT = ("auto", "true")
+_OFF = ("false", "none", "off")
+# Templates of other families that write <tool_call> too, but not around JSON.
+_NOT_HERMES = ("<arg_key>", "<tool_sep", "<tool_calls", "]<]minimax[>[", "<response>", "<|tool_calls_section")
+
+
+def check_parsers(parameters: Mapping[str, object]) -> None:
+    """Refuse unknown parser names among a model's parameters. ParameterError lists the known ones."""
+    _check("tool_call_parser", parameters, {*STYLES, *ALIASES})
+    _check("reasoning_parser", parameters, REASONING_PARSERS)
+
+
+def choose_style(setting: str | None, template: str, *, builtin: str = "") -> Style | None:
+    """How this model writes tool calls, or None if they are to stay text.
+
+    `setting` is the value of `tool_call_parser`, `builtin` the parser that Ollama would use (`PARSER`), and
+    `template` the source of the chat template.
+    """
+    name = (setting or "auto").lower()
+    if name in _OFF:
+        return None
+    if name not in _DETECT:
+        return _style(name)
+    return (_style(builtin) if builtin else None) or _detected(template)
+
+
+def choose_tags(setting: str | None, template: str) -> ThinkingTags | None:
+    """Between which tags this model thinks; `setting` is the value of `reasoning_parser`."""
+    name = (setting or "auto").lower()
+    if name in _OFF:
+        return None
+    if name in _DETECT:
+        return thinking_tags(template)
+    return _normalized(REASONING_PARSERS).get(_plain(name))
+
+
+def _style(name: str) -> Style | None:
+    found = _normalized({**{alias: STYLES[target] for alias, target in ALIASES.items()}, **STYLES})
+    return found.get(_plain(name))
+
+
+def _detected(template: str) -> Style | None:
+    if "<tool_call>" not in template:
+        return None
+    if "<function=" in template and "<parameter=" in template:
+        return STYLES["qwen3_coder"]
+    return None if any(other in template for other in _NOT_HERMES) else STYLES["hermes"]
+
+
+def _check(parameter: str, parameters: Mapping[str, object], known: Iterable[str]) -> None:
+    value = parameters.get(parameter)
+    if value is None or value == "":
+        return
+    allowed = {_plain(name) for name in (*_DETECT, *_OFF, *known)}
+    if _plain(str(value)) not in allowed:
+        names = ", ".join(sorted(known))
+        raise ParameterError(
+            f"unknown {parameter} '{value}': must be auto, none or one of the parsers {names}"
+        )
+
+
+def _normalized(names: Mapping[str, Value]) -> dict[str, Value]:
+    return {_plain(name): value for name, value in names.items()}
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("-", "_").replace(".", "_")
