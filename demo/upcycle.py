@@ -21,7 +21,7 @@ import numpy as np
 from gguf import GGMLQuantizationType, GGUFReader, ReaderTensor
 
 from demo.experts import copy_experts, split_columns, split_rows
-from demo.writing import Bytes, Tensor, Value, as_bytes, read_metadata, text, u32, write_gguf
+from demo.writing import Bytes, Tensor, Value, as_bytes, copied, read_metadata, text, u32, write_gguf
 
 Mode = Literal["copies", "split"]
 ROUTER_SEED = 20_240_111
@@ -71,8 +71,7 @@ def _converted(tensor: ReaderTensor, width: int, recipe: Recipe) -> Iterator[Ten
     """What stands in the new file in the place of one tensor of the old one."""
     block, _, part = tensor.name.removesuffix(".weight").rpartition(".")
     if part not in ("ffn_gate", "ffn_up", "ffn_down"):
-        shape = tuple(int(size) for size in tensor.shape)
-        yield Tensor(tensor.name, shape, tensor.tensor_type, lambda: as_bytes(tensor.data))
+        yield copied(tensor)
         return
     if part == "ffn_gate":
         layer = int(block.removeprefix("blk."))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, ReaderTensor
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -59,6 +59,12 @@ def read_metadata(reader: GGUFReader) -> dict[str, Value]:
             element = field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None
             found[name] = Value(field.contents(), field.types[0], element)
     return found
+
+
+def copied(tensor: ReaderTensor) -> Tensor:
+    """A tensor of another file as it is."""
+    shape = tuple(int(size) for size in tensor.shape)
+    return Tensor(tensor.name, shape, tensor.tensor_type, lambda: as_bytes(tensor.data))
 
 
 def as_bytes(array: npt.NDArray[Any]) -> Bytes:

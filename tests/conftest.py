@@ -37,6 +37,11 @@ def tiny_qwen35moe_gguf() -> Path:
 
 
 @pytest.fixture(scope="session")
+def thinker_gguf() -> Path:
+    return models.thinker()
+
+
+@pytest.fixture(scope="session")
 def servers_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the servers of a run have their homes; what they may share lies beside these."""
     return tmp_path_factory.mktemp("servers")

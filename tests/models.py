@@ -10,14 +10,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 from filelock import FileLock
+from gguf import GGUFReader
 
 from demo import smollm2
 from demo.random_weights import SHAPES, make
 from demo.upcycle import Recipe, upcycle
+from demo.writing import copied, read_metadata, text, write_gguf
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 COPIES = Recipe(experts=4, used=2, mode="copies")
 SPLIT = Recipe(experts=4, used=4, mode="split")
+THINKING_TEMPLATE = (
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' }}"
+    "{{ message['content'] + '<|im_end|>\\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}"
+    "{% if enable_thinking is defined and enable_thinking is false %}{{ '<think>\\n\\n</think>\\n\\n' }}"
+    "{% else %}{{ '<think>\\n' }}{% endif %}{% endif %}"
+)
 
 
 def cache_folder() -> Path:
@@ -51,6 +60,17 @@ def tiny_qwen3moe() -> Path:
 def tiny_qwen35moe() -> Path:
     """Random weights: six delta-net layers, two of attention, a context of 262,144, no chat template."""
     return _built("tiny-qwen35moe", lambda target: _random("qwen35moe", target, template=False))
+
+
+def thinker() -> Path:
+    """`dense` with a chat template that lets it think first unless `enable_thinking` is false."""
+    return _built("thinker", _add_thinking)
+
+
+def _add_thinking(target: Path) -> None:
+    reader = GGUFReader(dense())
+    metadata = read_metadata(reader) | {"tokenizer.chat_template": text(THINKING_TEMPLATE)}
+    write_gguf(target, metadata, [copied(tensor) for tensor in reader.tensors])
 
 
 def _random(name: str, target: Path, *, template: bool) -> None:
