@@ -1,4 +1,4 @@
-"""The documents say what is there: both languages alike, every parameter, the right version, working links."""
+"""The documents say what is there: both languages alike, every parameter, the right version, good links."""
 
 import re
 import tomllib
