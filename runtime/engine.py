@@ -37,11 +37,13 @@ def load_engine(
     began = time.monotonic()
     version = library.start()
     free_before = devices.gpu_free_bytes()
-    loaded = load_model(path, architecture, options, thread_count(options.num_thread), on_progress)
+    threads = thread_count(options.num_thread)
+    loaded = load_model(path, architecture, options, threads, on_progress)
     config = {
         "n_slots": loaded.num_parallel,
         "n_ctx_slot": loaded.num_ctx,
         "n_batch": loaded.num_batch,
+        "n_threads": threads,
         "checkpoint_bytes": CHECKPOINT_BYTES,
         "prefill_slice_ns": PREFILL_SLICE_NS,
     }

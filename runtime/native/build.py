@@ -6,7 +6,9 @@ library under three names, and a second copy would have a registry of its own.
 """
 
 import importlib.util
+import os
 import sys
+import sysconfig
 from pathlib import Path
 
 from cffi import FFI
@@ -39,6 +41,12 @@ def version_of(libraries: Path) -> str:
     return f"{ffi.string(llama.llama_version()).decode()} / {ffi.string(base.ggml_version()).decode()}"
 
 
+def has_openmp() -> bool:
+    """Whether to sample on llama.cpp's own OpenMP threads: GCC on Linux, where both use the one libgomp."""
+    compiler = sysconfig.get_config_var("CC") or ""
+    return sys.platform.startswith("linux") and "clang" not in os.environ.get("CC", compiler)
+
+
 def make_builder() -> FFI:
     """The cffi builder that setuptools asks for."""
     include, libraries = find_llama()
@@ -46,6 +54,7 @@ def make_builder() -> FFI:
     runpath = [f"-Wl,-rpath,{origin}/../../llama_cpp/lib", f"-Wl,-rpath,{libraries}"]
     if sys.platform.startswith("linux"):
         runpath.append("-Wl,--enable-new-dtags")  # so that LD_LIBRARY_PATH (SHIM_LLAMA_LIB) comes first
+    openmp = ["-fopenmp"] if has_openmp() else []
     builder = FFI()
     builder.cdef((HERE / "engine.cdef.txt").read_text())
     builder.set_source(
@@ -57,8 +66,9 @@ def make_builder() -> FFI:
         include_dirs=[str(include), str(HERE)],
         library_dirs=[str(libraries)],
         libraries=["llama", "ggml", "ggml-base"],
-        extra_compile_args=["-std=gnu11", "-O3", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter"],
-        extra_link_args=[*runpath, "-lpthread", "-lm"],
+        extra_compile_args=["-std=gnu11", "-O3", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter",
+                            *openmp],
+        extra_link_args=[*runpath, *openmp, "-lpthread", "-lm"],
     )
     return builder
 

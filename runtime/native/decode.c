@@ -6,6 +6,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include "engine.h"
 
@@ -42,11 +45,11 @@ static bool push_logprob(shim_slot *slot, shim_logprob entry) {
 }
 
 /* The raw distribution's view of `token` and of the best alternatives; taken before penalties. */
-static bool record_logprobs(shim_engine *e, shim_slot *slot, const float *logits, llama_token token) {
+static bool record_logprobs(shim_slot *slot, shim_scratch *scratch, const float *logits, llama_token token) {
     int32_t n = slot->job->request.n_logprobs;
-    float total = shim_log_sum_exp(logits, e->n_vocab);
-    llama_token_data *best = e->scratch.candidates;
-    n = n > 0 ? shim_select_top(logits, e->n_vocab, n, best) : 0;
+    float total = shim_log_sum_exp(logits, scratch->n_vocab);
+    llama_token_data *best = scratch->candidates;
+    n = n > 0 ? shim_select_top(logits, scratch->n_vocab, n, best) : 0;
     bool ok = push_logprob(slot, (shim_logprob){token, logits[token] - total, n});
     for (int32_t i = 0; i < n && ok; i++) {
         ok = push_logprob(slot, (shim_logprob){best[i].id, best[i].logit - total, -1});
@@ -54,19 +57,36 @@ static bool record_logprobs(shim_engine *e, shim_slot *slot, const float *logits
     return ok;
 }
 
-static llama_token sample(shim_engine *e, shim_slot *slot, float *logits) {
-    return shim_sampler_next(&slot->sampler, &e->scratch, logits, slot->tokens, slot->n_tokens);
+/* Draws the slot's next token. Log probabilities come from the raw logits, and penalties change them in place, so those
+ * are copied first where both may be wanted. Touches nothing but the slot and the scratch: runs on any thread. */
+static void draw(const struct llama_vocab *vocab, shim_slot *slot, shim_scratch *scratch) {
+    bool logprobs = slot->job->request.n_logprobs >= 0;
+    if (logprobs) {
+        memcpy(scratch->raw, slot->logits, (size_t)scratch->n_vocab * sizeof *scratch->raw);
+    }
+    slot->drawn = shim_sampler_next(&slot->sampler, scratch, slot->logits, slot->tokens, slot->n_tokens);
+    if (logprobs && slot->drawn >= 0 && !llama_vocab_is_eog(vocab, slot->drawn) &&
+        !record_logprobs(slot, scratch, scratch->raw, slot->drawn)) {
+        slot->drawn = -2;
+    }
 }
 
-/* Log probabilities come from the raw logits, penalties change them in place: so sample on a copy when both are on. */
-static llama_token sample_with_logprobs(shim_engine *e, shim_slot *slot, float *logits) {
-    float *raw = e->scratch.raw;
-    memcpy(raw, logits, (size_t)e->n_vocab * sizeof *raw);
-    llama_token token = sample(e, slot, logits);
-    if (token >= 0 && !llama_vocab_is_eog(e->vocab, token) && !record_logprobs(e, slot, raw, token)) {
-        return -2;
+/* Draws for all slots, on the threads that have just computed: reading the logits of a large vocabulary takes longer
+ * than all else that we do in a step. OpenMP reuses the team of llama.cpp's own parallel regions. */
+static void draw_all(shim_engine *e, shim_slot **slots, int32_t n) {
+#ifdef _OPENMP
+    int32_t team = n < e->n_scratches ? n : e->n_scratches;
+    if (team > 1) {
+#pragma omp parallel for num_threads(e->n_scratches) schedule(static)
+        for (int32_t i = 0; i < n; i++) {
+            draw(e->vocab, slots[i], &e->scratches[omp_get_thread_num()]);
+        }
+        return;
     }
-    return token;
+#endif
+    for (int32_t i = 0; i < n; i++) {
+        draw(e->vocab, slots[i], &e->scratches[0]);
+    }
 }
 
 static bool push_id(shim_slot *slot, llama_token token) {
@@ -93,9 +113,10 @@ static int32_t push_text(shim_engine *e, shim_slot *slot, llama_token token) {
     return stop;
 }
 
-static void take_token(shim_engine *e, shim_slot *slot, float *logits) {
+/* What follows from the token that was drawn: text, events, the end. */
+static void take_token(shim_engine *e, shim_slot *slot) {
     const shim_request *r = &slot->job->request;
-    llama_token token = r->n_logprobs >= 0 ? sample_with_logprobs(e, slot, logits) : sample(e, slot, logits);
+    llama_token token = slot->drawn;
     if (token < 0) {
         fail(e, slot, token == -1 ? "the model's output is not a number (a damaged file, or an overflow in the model)"
                                   : "out of memory");
@@ -166,7 +187,11 @@ void shim_generate(shim_engine *e) {
     e->stats.steps++;
     for (int32_t i = 0; i < n; i++) {
         slots[i]->tokens[slots[i]->n_tokens++] = slots[i]->next;
-        take_token(e, slots[i], llama_get_logits_ith(e->ctx, i));
+        slots[i]->logits = llama_get_logits_ith(e->ctx, i);
+    }
+    draw_all(e, slots, n);
+    for (int32_t i = 0; i < n; i++) {
+        take_token(e, slots[i]);
     }
 }
 
@@ -205,13 +230,21 @@ static int32_t choose(shim_engine *e, int32_t budget, shim_slot **chosen, int32_
     return n;
 }
 
-static void prompt_done(shim_engine *e, shim_slot *slot, float *logits) {
-    slot->state = SHIM_SLOT_GENERATE;
-    slot->generating_ns = shim_now_ns();
-    if (slot->job->request.n_predict == 0) {
-        finish(e, slot, SHIM_FINISH_PREDICT, -1);
-    } else {
-        take_token(e, slot, logits);
+/* The prompts that are complete now: their first tokens. */
+static void prompts_done(shim_engine *e, shim_slot **slots, int32_t n) {
+    int32_t n_drawing = 0;
+    for (int32_t i = 0; i < n; i++) {
+        slots[i]->state = SHIM_SLOT_GENERATE;
+        slots[i]->generating_ns = shim_now_ns();
+        if (slots[i]->job->request.n_predict == 0) {
+            finish(e, slots[i], SHIM_FINISH_PREDICT, -1);
+        } else {
+            slots[n_drawing++] = slots[i];
+        }
+    }
+    draw_all(e, slots, n_drawing);
+    for (int32_t i = 0; i < n_drawing; i++) {
+        take_token(e, slots[i]);
     }
 }
 
@@ -242,6 +275,7 @@ void shim_prefill(shim_engine *e, bool streams_wait) {
     e->prefill_rate = e->prefill_rate > 0 ? 0.7 * e->prefill_rate + 0.3 * rate : rate;
     e->stats.prefill_tokens += (int64_t)n * length;
     e->stats.prefill_ns += took;
+    int32_t n_done = 0;
     for (int32_t i = 0; i < n; i++) {
         shim_slot *slot = chosen[i];
         const shim_request *r = &slot->job->request;
@@ -249,9 +283,11 @@ void shim_prefill(shim_engine *e, bool streams_wait) {
         memcpy(slot->tokens + slot->n_tokens, r->tokens + slot->n_tokens, (size_t)length * sizeof *slot->tokens);
         slot->n_tokens += length;
         if (slot->n_tokens == r->n_tokens) {
-            prompt_done(e, slot, llama_get_logits_ith(e->ctx, (i + 1) * length - 1));
+            slot->logits = llama_get_logits_ith(e->ctx, (i + 1) * length - 1);
+            chosen[n_done++] = slot;
         } else if (slot->n_tokens == boundary) {
             shim_slot_checkpoint(e, slot);
         }
     }
+    prompts_done(e, chosen, n_done);
 }

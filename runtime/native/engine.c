@@ -19,6 +19,22 @@ static bool make_slots(shim_engine *e) {
     return e->slots != NULL;
 }
 
+static bool make_scratches(shim_engine *e) {
+    int32_t n = e->config.n_threads < e->config.n_slots ? e->config.n_threads : e->config.n_slots;
+    e->n_scratches = n < 1 ? 1 : n;
+    e->scratches = calloc((size_t)e->n_scratches, sizeof *e->scratches);
+    for (int32_t i = 0; e->scratches && i < e->n_scratches; i++) {
+        shim_scratch *scratch = &e->scratches[i];
+        scratch->n_vocab = e->n_vocab;
+        scratch->candidates = malloc((size_t)e->n_vocab * sizeof *scratch->candidates);
+        scratch->raw = malloc((size_t)e->n_vocab * sizeof *scratch->raw);
+        if (!scratch->candidates || !scratch->raw) {
+            return false;
+        }
+    }
+    return e->scratches != NULL;
+}
+
 shim_engine *shim_engine_new(struct llama_context *ctx, shim_engine_config config) {
     if (config.n_slots < 1 || config.n_slots > 256 || config.n_batch < config.n_slots || config.n_ctx_slot < 1) {
         return NULL;
@@ -36,13 +52,10 @@ shim_engine *shim_engine_new(struct llama_context *ctx, shim_engine_config confi
     e->stateful = llama_model_is_hybrid(model) || llama_model_is_recurrent(model);
     e->can_shift = e->memory && llama_memory_can_shift(e->memory);
     e->batch = llama_batch_init(config.n_batch, 0, 1);
-    e->scratch.n_vocab = e->n_vocab;
-    e->scratch.candidates = malloc((size_t)e->n_vocab * sizeof *e->scratch.candidates);
-    e->scratch.raw = malloc((size_t)e->n_vocab * sizeof *e->scratch.raw);
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->work, NULL);
     pthread_cond_init(&e->news, NULL);
-    if (!make_slots(e) || !e->scratch.candidates || !e->scratch.raw) {
+    if (!make_slots(e) || !make_scratches(e)) {
         shim_engine_free(e);
         return NULL;
     }
@@ -77,8 +90,11 @@ void shim_engine_free(shim_engine *e) {
     free_box(&e->boxes[0]);
     free_box(&e->boxes[1]);
     llama_batch_free(e->batch);
-    free(e->scratch.candidates);
-    free(e->scratch.raw);
+    for (int32_t i = 0; e->scratches && i < e->n_scratches; i++) {
+        free(e->scratches[i].candidates);
+        free(e->scratches[i].raw);
+    }
+    free(e->scratches);
     free(e->slots);
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->work);

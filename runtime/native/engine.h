@@ -86,6 +86,7 @@ typedef struct {
     int32_t n_slots;
     int32_t n_ctx_slot; /* tokens a slot may hold */
     int32_t n_batch;    /* most tokens in one llama_decode */
+    int32_t n_threads;  /* that llama_decode computes with; sampling uses them too */
     int64_t checkpoint_bytes; /* budget a slot for saved recurrent states */
     int64_t prefill_slice_ns; /* longest a prompt chunk may hold up running streams */
 } shim_engine_config;
@@ -150,7 +151,7 @@ typedef struct {
 } shim_sampler;
 
 typedef struct {
-    llama_token_data *candidates; /* n_vocab of them, shared by all slots */
+    llama_token_data *candidates; /* n_vocab of them */
     float *raw;                   /* n_vocab logits before penalties */
     int32_t n_vocab;
 } shim_scratch;
@@ -187,6 +188,8 @@ typedef struct {
     llama_token *tokens; /* what the KV cache of this sequence holds */
     int32_t n_tokens;
     llama_token next;  /* sampled, not yet decoded */
+    float *logits;     /* of the last decode; what follows from them: */
+    llama_token drawn; /* -1 the logits are no numbers, -2 out of memory */
     int32_t n_generated, n_cached, n_shifted, n_unreported;
     shim_sampler sampler;
     shim_text text;
@@ -220,7 +223,8 @@ struct shim_engine {
     bool can_shift;
     shim_slot *slots;
     struct llama_batch batch;
-    shim_scratch scratch;
+    shim_scratch *scratches; /* one a thread */
+    int32_t n_scratches;
     int32_t turn;         /* round robin over prefilling slots */
     double prefill_rate;  /* tokens a nanosecond, smoothed; 0 unknown */
     uint64_t clock;
