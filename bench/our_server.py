@@ -32,8 +32,8 @@ class RunningShim:
             "PYTHONPATH": os.getcwd(),
             **settings,
         }
-        log = (self.folder / "server.log").open("wb")
-        self.process = subprocess.Popen([*SHIM, "serve"], env=self.environment, stdout=log, stderr=log)
+        # The log goes where ours goes, so that a server that does not start says why.
+        self.process = subprocess.Popen([*SHIM, "serve"], env=self.environment, stdout=sys.stderr)
         wait_for_port(self.port, self.process)
 
     def create(self, model: str, *lines: str) -> None:
