@@ -8,7 +8,7 @@ PATHS := shim modelfiles runtime mirrors demo bench scripts tests setup.py
 .DEFAULT_GOAL := help
 
 help:  ## say what there is
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-6s %s\n", $$1, $$2}' Makefile
 
 setup:  ## compile the engine and install everything into .venv
 	@bash scripts/setup.sh
