@@ -28,6 +28,7 @@ _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 # Ollama's variables that have no meaning here, and why; set ones are named at the start.
 _WITHOUT_EFFECT = {
     "SCHED_SPREAD": "layers are placed by num_gpu",
+    "GPU_OVERHEAD": "layers are placed by num_gpu",
     "VULKAN": "the engine's build decides which devices exist",
     "IGPU_ENABLE": "the engine's build decides which devices exist",
     "LLM_LIBRARY": "see SHIM_LLAMA_LIB",
@@ -51,17 +52,17 @@ class Settings:
     keep_alive_seconds: float = 300.0
     load_timeout_seconds: float = 300.0
     context_length: int = 0
-    num_parallel: int = 1
+    num_parallel: int = 0
     max_loaded: int = 0
     max_queue: int = 512
     max_body_bytes: int = 256 * _MIB
-    gpu_overhead_bytes: int = 0
     no_prune: bool = False
     flash_attention: bool | None = None
     kv_cache_type: str = "f16"
     debug: bool = False
     log_requests: bool = False
-    engine: str = "native"
+    engine: str = "llama"
+    llama_lib: str = ""
     warnings: tuple[str, ...] = ()
 
 
@@ -81,17 +82,17 @@ def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
         keep_alive_seconds=read.duration("KEEP_ALIVE", 300.0, below_zero=FOREVER_SECONDS),
         load_timeout_seconds=read.duration("LOAD_TIMEOUT", 300.0, below_zero=0.0),
         context_length=read.number("CONTEXT_LENGTH", 0),
-        num_parallel=read.number("NUM_PARALLEL", 1),
+        num_parallel=read.number("NUM_PARALLEL", 0),
         max_loaded=read.number("MAX_LOADED_MODELS", 0),
         max_queue=read.number("MAX_QUEUE", 512),
         max_body_bytes=read.number("MAX_BODY_BYTES", 256 * _MIB),
-        gpu_overhead_bytes=read.number("GPU_OVERHEAD", 0),
         no_prune=read.flag("NOPRUNE"),
         flash_attention=read.flag("FLASH_ATTENTION") if read.text("FLASH_ATTENTION") else None,
         kv_cache_type=read.text("KV_CACHE_TYPE") or "f16",
         debug=read.debug(),
         log_requests=read.flag("DEBUG_LOG_REQUESTS"),
-        engine=read.text("ENGINE") or "native",
+        engine=read.text("ENGINE") or "llama",
+        llama_lib=read.text("LLAMA_LIB"),
         warnings=(*read.warnings, *read.without_effect()),
     )
 

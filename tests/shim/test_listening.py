@@ -59,5 +59,5 @@ def test_a_port_is_free_again_at_once() -> None:
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
-    with pytest.raises(SettingsError, match="listen tcp 203.0.113.1:1234: .*SHIM_HOST"):
+    with pytest.raises(SettingsError, match=r"listen tcp 203\.0\.113\.1:1234: .*SHIM_HOST"):
         open_socket(Address(host="203.0.113.1", port=1234))

@@ -58,10 +58,10 @@ def test_flash_attention_is_unset_unless_said() -> None:
 
 def test_what_cannot_be_read_is_named_with_its_default() -> None:
     found = settings(OLLAMA_NUM_PARALLEL="-2", SHIM_KEEP_ALIVE="soon", OLLAMA_VULKAN="1")
-    assert (found.num_parallel, found.keep_alive_seconds) == (1, 300.0)
+    assert (found.num_parallel, found.keep_alive_seconds) == (0, 300.0)
     assert found.warnings == (
         "SHIM_KEEP_ALIVE='soon' is not a duration such as 5m, or seconds; using 300",
-        "OLLAMA_NUM_PARALLEL='-2' is not a whole number that is not negative; using 1",
+        "OLLAMA_NUM_PARALLEL='-2' is not a whole number that is not negative; using 0",
         "OLLAMA_VULKAN has no effect: the engine's build decides which devices exist",
     )
 

@@ -1,0 +1,66 @@
+"""The web application: every dialect's routes, and what surrounds them.
+
+One concern a line; the order of the middlewares is theirs to explain (`shim.middleware`).
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+
+import psutil
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+from shim import middleware
+from shim.ollama import routes as ollama
+from shim.origins import Hosts, Origins
+from shim.services import Services
+from shim.settings import Settings
+from shim.versions import own_version
+
+
+def build_app(services: Services) -> web.Application:
+    """All routes over these services."""
+    settings = services.settings
+    origins = Origins(settings.origins)
+    app = web.Application(
+        client_max_size=settings.max_body_bytes, middlewares=list(_middlewares(settings, origins))
+    )
+    app.on_response_prepare.append(middleware.cors_headers(origins))
+    app.on_response_prepare.append(_name_the_server(f"shim/{own_version()}"))
+    table = ollama.routes(services)
+    app.add_routes(table)
+    app[middleware.KNOWN_PATHS] = _fixed_paths(table)
+    return app
+
+
+def _middlewares(settings: Settings, origins: Origins) -> Iterable[Middleware]:
+    yield middleware.request_log(settings.log_requests)
+    yield middleware.cors(origins)
+    if settings.host.is_loopback:
+        yield middleware.host_check(Hosts(socket.gethostname(), _interface_addresses()))
+    yield middleware.errors_as_answers
+    if settings.api_keys:
+        yield middleware.api_keys(settings.api_keys)
+
+
+def _interface_addresses() -> Iterable[str]:
+    for addresses in psutil.net_if_addrs().values():
+        yield from (str(address.address) for address in addresses)
+
+
+def _name_the_server(name: str) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    async def add(request: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Server"] = name
+
+    return add
+
+
+def _fixed_paths(table: Iterable[web.RouteDef]) -> dict[str, frozenset[str]]:
+    """Method -> the paths without a placeholder."""
+    found: dict[str, set[str]] = {}
+    for route in table:
+        if "{" not in route.path:
+            found.setdefault(route.method, set()).add(route.path)
+    return {method: frozenset(paths) for method, paths in found.items()}

@@ -1,0 +1,131 @@
+"""The models of the store, for every dialect: list, describe, copy, delete, create.
+
+Blocking work goes to threads. What a list tells of a model is kept by manifest digest, which changes with the
+content, so that only the first list reads headers; `warm` makes that one early. Knows no dialect.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from modelfiles.capabilities import capabilities
+from modelfiles.create import CreateRequest, Progress, check_request, create
+from modelfiles.describe import Details, ShowInfo, ShowOptions, details, show
+from modelfiles.errors import BadGGUF
+from modelfiles.gguf import GGUF, read_gguf
+from modelfiles.names import Name
+from modelfiles.package import Package
+from modelfiles.store import Store
+from shim.bridge import Threads
+from shim.headers import Headers
+
+LOG = logging.getLogger("shim.models")
+
+
+class Runners(Protocol):
+    """Who runs models; see `runtime.supervisor.Supervisor`."""
+
+    async def unload(self, model: str) -> bool:
+        """Let a model go, by the name that it was asked for."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a list tells of a model."""
+
+    package: Package
+    details: Details
+    capabilities: tuple[str, ...]
+
+
+class Models:
+    """Made once; its methods may be called at the same time."""
+
+    def __init__(self, store: Store, headers: Headers, threads: Threads, runners: Runners) -> None:
+        self._store = store
+        self._headers = headers
+        self._threads = threads
+        self._runners = runners
+        self._told: dict[str, tuple[Details, tuple[str, ...]]] = {}
+
+    async def summaries(self) -> list[Summary]:
+        """All models that can be read, the last changed first."""
+        return await self._threads.run(self._summaries)
+
+    async def warm(self) -> None:
+        """Read what the first list needs, before anybody waits for it."""
+        await self._threads.run_long(self._summaries)
+
+    async def summary(self, package: Package) -> Summary:
+        """What a list tells of this one."""
+        return await self._threads.run(self._summary, package)
+
+    async def show(self, name: Name, options: ShowOptions) -> ShowInfo:
+        """Everything about a model. Raises ModelNotFound, StoreError and BadGGUF."""
+        return await self._threads.run(self._show, name, options)
+
+    async def copy(self, source: Name, destination: Name) -> None:
+        """Raises ModelNotFound and StoreError."""
+        await self._threads.run(self._store.copy, source, destination)
+
+    async def delete(self, name: Name) -> None:
+        """Delete a model; if it is loaded it leaves as soon as it is idle. ModelNotFound and StoreError."""
+        found = await self._threads.run(self._store.resolve, name)
+        await self._threads.run(self._store.delete, found)
+        await self._runners.unload(found.display)
+
+    def create(self, request: CreateRequest) -> AsyncGenerator[Progress, None]:
+        """Carry the request out; its progress. CreateError at once for what can be refused at once."""
+        check_request(request)
+
+        def work(report: Callable[[Progress], None]) -> None:
+            create(self._store, request, report)
+
+        return self._threads.progress(work)
+
+    def _summaries(self) -> list[Summary]:
+        packages = self._store.packages()
+        found = [self._summary(package) for package in packages]
+        current = {package.digest for package in packages}
+        for digest in self._told.keys() - current:
+            self._told.pop(digest, None)
+        return sorted(found, key=_last_changed_first)
+
+    def _summary(self, package: Package) -> Summary:
+        known = self._told.get(package.digest)
+        if known is None:
+            header = self._header_if_sound(package.model_path)
+            known = (details(package, header), capabilities(package, header))
+            if header is not None:
+                self._told[package.digest] = known
+        return Summary(package, *known)
+
+    def _header_if_sound(self, path: Path | None) -> GGUF | None:
+        """A model with damaged weights is listed all the same; running it says what is wrong."""
+        if path is None:
+            return None
+        try:
+            return self._headers.read(path)
+        except (BadGGUF, OSError) as error:
+            LOG.warning("cannot read %s: %s", path, error)
+            return None
+
+    def _show(self, name: Name, options: ShowOptions) -> ShowInfo:
+        package = self._store.load(name)
+        read = _read_with_arrays if options.verbose else self._headers.read
+        header = None if package.model_path is None else read(package.model_path)
+        return show(package, header, [read(path) for path in package.projectors], options)
+
+
+def _read_with_arrays(path: Path) -> GGUF:
+    return read_gguf(path, arrays=True)
+
+
+def _last_changed_first(summary: Summary) -> tuple[int, str]:
+    """By whole seconds, as Ollama does; equal ones by name."""
+    return -(summary.package.modified_ns // 1_000_000_000), summary.package.name.display

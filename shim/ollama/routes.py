@@ -1,0 +1,127 @@
+"""Ollama's endpoints: each handler reads a body, asks a service, and frames the answer.
+
+What a field means and how an answer looks is decided in the pure modules beside this one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from modelfiles.errors import BlobNotFound, ModelNotFound
+from modelfiles.package import Package
+from shim.bodies import Struct, decode
+from shim.errors import go_quoted, model_not_found, not_found
+from shim.framing import json_answer, progress_answer, stream_lines
+from shim.ollama import fields, models, names
+from shim.ollama.progress import last_item, progress_items
+from shim.services import Services
+from shim.uploads import has_blob, receive_blob
+from shim.versions import API_VERSION
+
+_QUICK_BODY_BYTES = 1 << 20  # what is decoded on the event loop; larger bodies would hold it up
+_COPILOT = "GitHubCopilotChat/"
+
+Body = dict[str, object]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def routes(services: Services) -> list[web.RouteDef]:
+    """The dialect's routes as data."""
+    ollama = _Ollama(services)
+    return [
+        *_readable("/", ollama.root),
+        *_readable("/api/version", ollama.version),
+        *_readable("/api/tags", ollama.tags),
+        web.get("/api/ps", ollama.running, allow_head=False),
+        web.post("/api/show", ollama.show),
+        web.post("/api/create", ollama.create),
+        web.head("/api/blobs/{digest}", ollama.head_blob),
+        web.post("/api/blobs/{digest}", ollama.post_blob),
+        web.post("/api/copy", ollama.copy),
+        web.delete("/api/delete", ollama.delete),
+    ]
+
+
+def _readable(path: str, handler: Handler) -> list[web.RouteDef]:
+    return [web.get(path, handler, allow_head=False), web.head(path, handler)]
+
+
+class _Ollama:
+    """The handlers, over one set of services."""
+
+    def __init__(self, services: Services) -> None:
+        self._threads = services.threads
+        self._store = services.store
+        self._models = services.models
+        self._supervisor = services.supervisor
+
+    async def root(self, request: web.Request) -> web.Response:
+        return web.Response(text="Ollama is running")
+
+    async def version(self, request: web.Request) -> web.Response:
+        return json_answer({"version": API_VERSION})
+
+    async def tags(self, request: web.Request) -> web.Response:
+        return json_answer(models.tags(await self._models.summaries()))
+
+    async def running(self, request: web.Request) -> web.Response:
+        """Loaded models, and those that load or leave."""
+        found = []
+        for model in self._supervisor.loaded():
+            if isinstance(model.spec.payload, Package):
+                found.append((model, await self._models.summary(model.spec.payload)))
+        return json_answer(models.running(found, time.time_ns()))
+
+    async def show(self, request: web.Request) -> web.Response:
+        body = await self._body(request, fields.SHOW)
+        info = await self._models.show(names.name_to_show(body), models.show_options(body))
+        answer = models.shown(info)
+        if request.headers.get("User-Agent", "").startswith(_COPILOT):
+            models.name_for_copilot(answer, names.requested(body))
+        return json_answer(answer)
+
+    async def create(self, request: web.Request) -> web.StreamResponse:
+        body = await self._body(request, fields.CREATE)
+        progress = self._models.create(models.create_request(body))
+        models.refuse_no_files(body)
+        if body.get("stream", True):
+            return await stream_lines(request, progress_items(progress))
+        return progress_answer(await last_item(progress))
+
+    async def head_blob(self, request: web.Request) -> web.Response:
+        digest = request.match_info["digest"]
+        if not await has_blob(self._store, self._threads, digest):
+            raise BlobNotFound(digest)
+        return web.Response()
+
+    async def post_blob(self, request: web.Request) -> web.Response:
+        digest = request.match_info["digest"]
+        is_new = await receive_blob(self._store, self._threads, digest, request.content.iter_any())
+        return web.Response(status=201 if is_new else 200)
+
+    async def copy(self, request: web.Request) -> web.Response:
+        body = await self._body(request, fields.COPY)
+        source, destination = names.names_to_copy(body)
+        try:
+            await self._models.copy(source, destination)
+        except ModelNotFound:
+            raise not_found(f"model {go_quoted(str(body['source']))} not found") from None
+        return web.Response()
+
+    async def delete(self, request: web.Request) -> web.Response:
+        body = await self._body(request, fields.DELETE)
+        try:
+            await self._models.delete(names.name_to_delete(body))
+        except ModelNotFound:
+            raise model_not_found(names.requested(body)) from None
+        return web.Response()
+
+    async def _body(self, request: web.Request, shape: Struct) -> Body:
+        """The decoded body, whatever its Content-Type says it is. ApiError."""
+        data = await request.read()
+        if len(data) <= _QUICK_BODY_BYTES:
+            return decode(data, shape)
+        return await self._threads.run(decode, data, shape)

@@ -1,0 +1,79 @@
+"""The whole application over a real store and the engine without weights, on a port of this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from shim.app import build_app
+from shim.services import open_services
+from shim.settings import read_settings
+from tests.modelfiles.gguf.building import DENSE, STRING, gguf
+
+CHATML = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+CHATTING: Mapping[str, tuple[int, object]] = {**DENSE, "tokenizer.chat_template": (STRING, CHATML)}
+
+Client = TestClient[web.Request, web.Application]
+
+
+class Served:
+    """A running application and short ways to talk to it."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """Status and decoded answer; text where it is no JSON."""
+        async with self.client.request(method, path, data=_encoded(body)) as answer:
+            text = (await answer.read()).decode()
+        try:
+            return answer.status, json.loads(text)
+        except ValueError:
+            return answer.status, text
+
+    async def lines(self, path: str, body: object) -> list[Any]:
+        """The items of a stream."""
+        async with self.client.post(path, data=_encoded(body)) as answer:
+            assert answer.status == 200, await answer.text()
+            return [json.loads(line) for line in (await answer.text()).splitlines()]
+
+    async def create(self, name: str, content: bytes | None = None, **fields: object) -> None:
+        """Upload weights (one small model if none are given) and make a model of them."""
+        content = gguf(CHATTING) if content is None else content
+        digest = "sha256:" + hashlib.sha256(content).hexdigest()
+        async with self.client.post(f"/api/blobs/{digest}", data=content) as answer:
+            assert answer.status in (200, 201), await answer.text()
+        items = await self.lines("/api/create", {"model": name, "files": {"m.gguf": digest}, **fields})
+        assert items[-1] == {"status": "success"}, items
+
+    async def digest_of(self, name: str) -> str:
+        _, listed = await self.call("GET", "/api/tags")
+        return next(str(model["digest"]) for model in listed["models"] if model["name"] == name)
+
+
+def _encoded(body: object) -> bytes | None:
+    if body is None or isinstance(body, bytes):
+        return body
+    return json.dumps(body).encode()
+
+
+@asynccontextmanager
+async def serving(folder: Path, **variables: str) -> AsyncIterator[Served]:
+    """An application with these environment variables; its store is in `folder`."""
+    environ = {"OLLAMA_MODELS": str(folder / "models"), "SHIM_ENGINE": "fake", **variables}
+    services = await open_services(read_settings(environ, folder))
+    try:
+        async with TestClient(TestServer(build_app(services))) as client:
+            yield Served(client)
+    finally:
+        await services.close()
