@@ -9,6 +9,7 @@ from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
 CGROUP_OF_SELF = Path("/proc/self/cgroup")
+VMSTAT = Path("/proc/vmstat")
 NO_LIMIT_BYTES = 1 << 60  # version 1 writes a number of about this size for "no limit"
 
 
@@ -49,6 +50,16 @@ def free_memory(root: Path = CGROUP, of_self: Path = CGROUP_OF_SELF) -> int | No
     folders = _folders_of_self(root, of_self)
     rooms = [_folder_memory(folder, controller) for folder, controller in folders if controller != "cpu"]
     return min((room for room in rooms if room is not None), default=None)
+
+
+def oom_kills(vmstat: Path = VMSTAT) -> int:
+    """How many processes this system has ended for want of memory since it started."""
+    try:
+        lines = vmstat.read_text().splitlines()
+    except OSError:
+        return 0
+    counts = [int(line.split()[1]) for line in lines if line.startswith("oom_kill ")]
+    return counts[0] if counts else 0
 
 
 def _folders_of_self(root: Path, of_self: Path) -> list[tuple[Path, str]]:

@@ -37,18 +37,23 @@ class Exit:
     last_lines: tuple[str, ...] = ()
 
 
-def describe_exit(returncode: int, last_lines: Sequence[str] = ()) -> Exit:
-    """``returncode`` as `subprocess` gives it: negative for a signal."""
+def describe_exit(returncode: int, last_lines: Sequence[str] = (), *, oom_killed: bool = False) -> Exit:
+    """``returncode`` as `subprocess` gives it: negative for a signal.
+
+    ``oom_killed``: the system has just ended some process for want of memory.
+    """
     name = _signal_name(-returncode) if returncode < 0 else ""
-    short = any(sign in line.lower() for line in last_lines for sign in OUT_OF_MEMORY_SIGNS)
-    if name:
-        what = f"signal {name}"
-        meaning = "native code ran out of memory" if short else MEANINGS.get(name, "")
+    complained = any(sign in line.lower() for line in last_lines for sign in OUT_OF_MEMORY_SIGNS)
+    killed = oom_killed and name == "SIGKILL"
+    if killed:
+        meaning = "the system ran out of memory"
+    elif complained:
+        meaning = "native code ran out of memory"
     else:
-        what = f"exit status {returncode}"
-        meaning = "native code ran out of memory" if short else ""
+        meaning = MEANINGS.get(name, "")
+    what = f"signal {name}" if name else f"exit status {returncode}"
     reason = f"{what} ({meaning})" if meaning else what
-    return Exit(returncode, name, reason, short, tuple(last_lines))
+    return Exit(returncode, name, reason, killed or complained, tuple(last_lines))
 
 
 def _signal_name(number: int) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from runtime.errors import InsufficientMemory
+from runtime.errors import BadOptions, InsufficientMemory
 from runtime.memory import CONTEXT_STEP, MIB, Need, estimate
 from runtime.options import LoadOptions
 from runtime.shape import ModelShape
@@ -34,6 +34,21 @@ class Fit:
     options: LoadOptions
     need: Need
     warnings: tuple[str, ...] = ()
+
+
+def check_experts(shape: ModelShape, options: LoadOptions) -> None:
+    """BadOptions for a number of experts that the model cannot use; the engine would abort on it."""
+    wanted = options.num_experts_used
+    if wanted is None:
+        return
+    if not shape.n_expert:
+        raise BadOptions(
+            "num_experts_used cannot be set: the model is dense, it has no experts to choose from"
+        )
+    if not 1 <= wanted <= shape.n_expert:
+        raise BadOptions(
+            f"num_experts_used must be from 1 to {shape.n_expert}, the model's experts; got {wanted}"
+        )
 
 
 def clamp_context(shape: ModelShape, num_ctx: int) -> int:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from runtime import events
 from runtime.backlog import Answer
+from runtime.cgroups import oom_kills
 from runtime.channel import Channel, Control, Route
 from runtime.errors import ConnectionGone, GenerationFailed, LoadFailed, WireError, WorkerDied
 from runtime.exits import Exit, describe_exit, telling_line
@@ -38,7 +39,8 @@ class WorkerProcess:
         self._loading: asyncio.Queue[Control] = asyncio.Queue()
         self.channel = Channel(self._take_control)
         self.stats = events.Stats()
-        self._stopping = False
+        self._stopping = self._killed = False
+        self._oom_kills = oom_kills()
         self._watcher = asyncio.create_task(self._watch())
 
     @property
@@ -49,7 +51,7 @@ class WorkerProcess:
     @property
     def alive(self) -> bool:
         """Whether requests can still be sent."""
-        return not self.channel.lost.is_set() and self._process.returncode is None
+        return not (self._killed or self.channel.lost.is_set()) and self._process.returncode is None
 
     async def wait_hello(self) -> None:
         """Wait until the process is up; LoadFailed when it is not."""
@@ -116,6 +118,7 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """End the process at once; still to be awaited with ``stop()``."""
+        self._killed = True
         if self._process.returncode is None:
             self._process.kill()
 
@@ -178,7 +181,8 @@ class WorkerProcess:
             self.kill()
             await self._process.wait()
         await reader
-        ended = describe_exit(self._process.returncode or 0, self._tail.lines)
+        killed = oom_kills() > self._oom_kills
+        ended = describe_exit(self._process.returncode or 0, self._tail.lines, oom_killed=killed)
         if self._stopping:
             return dataclasses.replace(ended, reason="stopped by the server")
         if self.channel.fault:

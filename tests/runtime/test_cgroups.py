@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.cgroups import cgroup_folders, cpu_quota, free_memory, parse_cpu_max
+from runtime.cgroups import cgroup_folders, cpu_quota, free_memory, oom_kills, parse_cpu_max
 
 GIB = 1 << 30
 
@@ -78,3 +78,9 @@ def test_folders_never_leave_the_root() -> None:
     root = Path("/sys/fs/cgroup")
     folders = [folder for folder, _ in cgroup_folders("0::/a/b\n3:memory:/\n2:freezer:/z", root)]
     assert folders == [root / "a/b", root / "a", root, root / "memory"]
+
+
+def test_oom_kills_are_counted(tmp_path: Path) -> None:
+    write(tmp_path, {"vmstat": "nr_free_pages 5\noom_kill 3"})
+    assert oom_kills(tmp_path / "vmstat") == 3
+    assert oom_kills(tmp_path / "missing") == 0

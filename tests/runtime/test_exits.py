@@ -49,3 +49,10 @@ def test_the_telling_line_is_the_last_that_speaks_of_a_fault() -> None:
     )
     assert telling_line(["all is well"]) == ""
     assert telling_line([]) == ""
+
+
+def test_a_kill_for_want_of_memory_is_said() -> None:
+    ended = describe_exit(-9, oom_killed=True)
+    assert ended.reason == "signal SIGKILL (the system ran out of memory)"
+    assert ended.out_of_memory
+    assert not describe_exit(-11, oom_killed=True).out_of_memory
