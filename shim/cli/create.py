@@ -15,7 +15,7 @@ from modelfiles.names import parse_name
 from modelfiles.parser import parse
 from shim.cli.blobs import BlobSender, shared_store
 from shim.cli.connect import connect
-from shim.cli.errors import CommandError
+from shim.cli.errors import CommandError, ServerRefused
 from shim.cli.progress import open_progress, show_items
 from shim.cli.sources import Sources, find_sources
 from shim.settings import settings_of_this_process
@@ -74,7 +74,18 @@ def command(model: str, file: str, quantize: str | None) -> None:
         progress.status("gathering model components")
         store = shared_store(client, settings_of_this_process().models) if sources.all_files() else None
         body = _body(model, quantize, fields, sources, BlobSender(client, store, progress))
-        show_items(progress, client.stream("/api/create", body))
+        try:
+            show_items(progress, client.stream("/api/create", body))
+        except ServerRefused as refused:
+            raise _explained(refused, sources) from refused
+
+
+def _explained(refused: ServerRefused, sources: Sources) -> CommandError:
+    """A FROM that is neither a file nor a model is most often a wrong path."""
+    if sources.model is None or not refused.not_found:
+        return refused
+    hint = "there is no file of that name either; 'shim list' shows what FROM may name besides a GGUF file"
+    return CommandError(str(refused), hint)
 
 
 def _check_name(model: str) -> None:

@@ -193,6 +193,14 @@ def test_an_error_of_the_server(shim: Shim, server: ScriptedServer, folder: Path
     assert result.err.splitlines()[-1] == "Error: no space left"
 
 
+def test_a_base_that_is_nowhere(shim: Shim, server: ScriptedServer, folder: Path) -> None:
+    (folder / "Modelfile").write_text("FROM base\n")
+    server.answers["POST", "/api/create"] = Answer({"error": "model 'base' not found"}, 404)
+    lines = shim("create", "mine").err.splitlines()
+    assert lines[-2] == "Error: model 'base' not found"
+    assert lines[-1].startswith("hint: there is no file of that name either; ")
+
+
 def test_a_refused_upload_shows_the_reason(shim: Shim, server: ScriptedServer, folder: Path) -> None:
     (folder / "Modelfile").write_text("FROM m.gguf\n")
     url = f"/api/blobs/{digest_of(folder / 'm.gguf')}"
