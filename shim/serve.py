@@ -65,7 +65,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         LOG.info("listening on %s (shim %s, API %s)", bound_url(listener), own_version(), API_VERSION)
         name = await stop
         LOG.info("stopping on %s; a second signal ends at once", name)
-        listener.close()
+        await site.stop()
     finally:
         await _close(services.close, runner)
 
