@@ -1,0 +1,52 @@
+"""Chat: messages in, an answer out, for every dialect."""
+
+from __future__ import annotations
+
+import time
+
+from runtime.lease import Lease
+from shim.admission import Admitted, check_images, check_request
+from shim.errors import bad_request
+from shim.generation import Generations, Outcome, Prompt, Settled
+from shim.prompt import merge_messages
+from shim.requests import ChatRequest
+
+
+class ChatService:
+    """Made once; `open` may be called at the same time."""
+
+    def __init__(self, generations: Generations) -> None:
+        self._generations = generations
+
+    async def open(self, request: ChatRequest) -> Outcome:
+        """Everything up to the first token; what can be refused is refused here.
+
+        Raises ApiError and the errors of `modelfiles` and `runtime`. A Reply must be read or closed.
+        """
+        began_ns = time.monotonic_ns()
+        shared = self._generations
+        check_request(request)
+        target = await shared.resolver.find(request.model, if_empty=bad_request("model is required"))
+        if not request.messages and request.keep_alive == 0:
+            return await shared.unload(target)
+        admitted = shared.admit(request, target, began_ns, purpose="chat", tools=bool(request.tools))
+        check_images(request.messages)
+        return await shared.with_model(admitted, lambda lease: self._answer(lease, admitted, request))
+
+    async def _answer(self, lease: Lease, admitted: Admitted, request: ChatRequest) -> Outcome:
+        if not request.messages:
+            return Settled("load")
+        shared, package = self._generations, admitted.target.package
+        template = shared.template(admitted.target, tools=bool(request.tools)) or shared.fallback
+        messages = merge_messages(package, request.messages)
+        rendered = await shared.render(lease, admitted, template, messages, request.tools)
+        prompt = Prompt(
+            rendered.text,
+            rendered.tokens,
+            fixed=True,
+            tags=admitted.tags(template.source),
+            style=admitted.style(template.source, request.tools),
+            tools=request.tools,
+            stops=shared.stops(template),
+        )
+        return await shared.reply(lease, admitted, prompt)

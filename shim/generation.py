@@ -1,0 +1,256 @@
+"""What chat and completion have in common: the model is loaded, and a finished prompt is answered.
+
+Everything that can be refused is refused before the first token, while an error still has its own status.
+Knows no dialect.
+"""
+
+from __future__ import annotations
+
+import secrets
+import string
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol, TypeAlias
+
+from msgspec.structs import replace
+
+from modelfiles.messages import Message, Tool
+from modelfiles.replies.blocks import Style
+from modelfiles.replies.stream import ReplyReader
+from modelfiles.templates.jinja import FALLBACK_SOURCE, ChatTemplate, Conversation
+from modelfiles.templates.tags import ThinkingTags, opens_thinking
+from runtime.lease import Lease
+from runtime.options import LoadOptions, SamplingOptions
+from runtime.supervisor import LoadedModel, ModelSpec
+from shim.admission import Admitted, admit
+from shim.errors import bad_request
+from shim.options import OptionDefaults
+from shim.prompt import ContextFitter, Rendered
+from shim.reply import Reply, Task, exceeds_context
+from shim.requests import Generation
+from shim.resolve import Resolver, Target
+
+_ID_CHARACTERS = string.ascii_lowercase + string.digits
+_MOST_CONTEXTS = 10  # no answer is longer than so many times the context
+# A model that was never taught the fallback template's marks may write them as plain text.
+_FALLBACK_STOPS = ("<|im_end|>", "<|im_start|>")
+_BARE_PROMPT = "{{ .Prompt }}"
+
+
+class Supervisor(Protocol):
+    """Who runs models; see `runtime.supervisor.Supervisor`."""
+
+    async def acquire(
+        self,
+        spec: ModelSpec,
+        options: LoadOptions,
+        *,
+        explicit: frozenset[str] = frozenset(),
+        keep_alive: float | None = None,
+    ) -> Lease:
+        """The right to use a model, loaded if need be."""
+        ...
+
+    def loaded(self) -> list[LoadedModel]:
+        """All that are loaded or loading."""
+        ...
+
+    async def unload(self, model: str) -> bool:
+        """Let it go when it is idle."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The model was loaded or is being unloaded; there is nothing to answer."""
+
+    reason: Literal["load", "unload"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The prompt that would have been answered."""
+
+    prompt: str
+    image_count: int = 0
+
+
+Outcome: TypeAlias = Settled | Shown | Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """The texts of two special tokens; empty where the vocabulary has none."""
+
+    bos: str
+    eos: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A finished prompt. `tokens` is None where it is short; `fixed`: the engine must not shorten it.
+
+    `tags`, `style` and `tools` say how the answer is read; `with_context` asks for the tokens of both.
+    """
+
+    text: str
+    tokens: int | None = None
+    fixed: bool = False
+    tags: ThinkingTags | None = None
+    style: Style | None = None
+    tools: tuple[Tool, ...] = ()
+    stops: Sequence[str] = ()
+    with_context: bool = False
+
+
+def new_call_id() -> str:
+    """An id for a tool call, in Ollama's form."""
+    return "call_" + "".join(secrets.choice(_ID_CHARACTERS) for _ in range(8))
+
+
+class Generations:
+    """Made once; its methods may be called at the same time."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        supervisor: Supervisor,
+        defaults: OptionDefaults,
+        *,
+        now: Callable[[], datetime] = datetime.now,
+        call_ids: Callable[[], str] = new_call_id,
+    ) -> None:
+        self.resolver = resolver
+        self._supervisor = supervisor
+        self._defaults = defaults
+        self._now = now
+        self._call_ids = call_ids
+        self._fallback = ChatTemplate(FALLBACK_SOURCE)
+        self._special: dict[str, Special] = {}
+
+    async def unload(self, target: Target) -> Settled:
+        """Let the model go when it is idle."""
+        if target.spec is not None:
+            await self._supervisor.unload(target.spec.key)
+        return Settled("unload")
+
+    def admit(
+        self, request: Generation, target: Target, began_ns: int, *, purpose: str, tools: bool = False
+    ) -> Admitted:
+        """See `shim.admission.admit`."""
+        return admit(request, target, self._defaults, began_ns, purpose=purpose, tools=tools)
+
+    async def with_model(self, admitted: Admitted, answer: Callable[[Lease], Awaitable[Outcome]]) -> Outcome:
+        """What `answer` makes of the loaded model, which only a Reply keeps.
+
+        Raises StoreError if the model's file was changed, and the errors of `runtime`.
+        """
+        spec = admitted.spec
+        if not any(model.spec.key == spec.key for model in self._supervisor.loaded()):
+            await self.resolver.check_unchanged(admitted.target)
+        lease = await self._supervisor.acquire(
+            spec,
+            admitted.options.load,
+            explicit=admitted.options.explicit,
+            keep_alive=admitted.request.keep_alive,
+        )
+        kept = False
+        try:
+            outcome = await answer(lease)
+            kept = isinstance(outcome, Reply)
+            return outcome
+        finally:
+            if not kept:
+                lease.release()
+
+    def template(self, target: Target, *, tools: bool) -> ChatTemplate | None:
+        """The chat template of a model, None if it has none. ApiError, TemplateError."""
+        template = target.templates.choose(tools=tools)
+        if template is None and (target.package.template or _BARE_PROMPT).strip() != _BARE_PROMPT:
+            raise bad_request(
+                "this model's TEMPLATE is in Go's template language, which this version cannot render; "
+                "use weights that bring a chat template, or send raw prompts to /api/generate"
+            )
+        return template
+
+    @property
+    def fallback(self) -> ChatTemplate:
+        """ChatML, for models without any template."""
+        return self._fallback
+
+    async def special(self, lease: Lease, admitted: Admitted) -> Special:
+        """The special tokens' texts, asked for once per model."""
+        known = self._special.get(admitted.spec.key)
+        if known is None:
+            bos, eos = lease.info.bos, lease.info.eos
+            known = Special(
+                await lease.detokenize([bos]) if bos >= 0 else "",
+                await lease.detokenize([eos]) if eos >= 0 else "",
+            )
+            self._special[admitted.spec.key] = known
+        return known
+
+    async def render(
+        self,
+        lease: Lease,
+        admitted: Admitted,
+        template: ChatTemplate,
+        messages: tuple[Message, ...],
+        tools: tuple[Tool, ...] = (),
+    ) -> Rendered:
+        """The prompt's text, shortened to the context if the request allows that. TemplateError."""
+        special = await self.special(lease, admitted)
+        conversation = Conversation(
+            messages,
+            self._now(),
+            tools,
+            admitted.thinking,
+            admitted.template_variables(),
+            special.bos,
+            special.eos,
+        )
+        fitter = ContextFitter(template, conversation, lease.info.num_ctx, lease)
+        return await (fitter.fit() if admitted.request.truncate else fitter.whole())
+
+    async def reply(self, lease: Lease, admitted: Admitted, prompt: Prompt) -> Outcome:
+        """Have the prompt answered, or show it where that was asked for.
+
+        ApiError if it must not be shortened and does not fit.
+        """
+        request, num_ctx = admitted.request, lease.info.num_ctx
+        if request.debug_render_only:
+            return Shown(prompt.text)
+        if prompt.fixed and prompt.tokens is not None and prompt.tokens >= num_ctx:
+            raise bad_request(
+                exceeds_context(f"the prompt has {prompt.tokens} tokens, the context holds {num_ctx}")
+            )
+        bos = (await self.special(lease, admitted)).bos
+        task = Task(
+            prompt=prompt.text,
+            sampling=_sampling(admitted.options.sampling, num_ctx, prompt.stops),
+            began_ns=admitted.began_ns,
+            add_special=not (bos and prompt.text.startswith(bos)),
+            shift=request.shift,
+            truncate=request.truncate and not prompt.fixed,
+            logprobs=request.top_logprobs if request.logprobs else -1,
+            with_context=prompt.with_context,
+            prompt_tokens=prompt.tokens or 0,
+        )
+        inside = prompt.tags is not None and opens_thinking(prompt.text, prompt.tags)
+        reader = ReplyReader(prompt.tags, prompt.style, prompt.tools, inside=inside)
+        return Reply(lease, task, reader, self._call_ids)
+
+    def stops(self, template: ChatTemplate) -> Sequence[str]:
+        """What ends an answer beside the model's own tokens."""
+        return _FALLBACK_STOPS if template is self._fallback else ()
+
+
+def _sampling(options: SamplingOptions, num_ctx: int, stops: Sequence[str]) -> SamplingOptions:
+    longest = _MOST_CONTEXTS * num_ctx
+    asked = options.num_predict
+    return replace(
+        options,
+        num_predict=longest if asked < 0 or asked > longest else asked,
+        stop=(*options.stop, *(stop for stop in stops if stop not in options.stop)),
+    )
