@@ -13,10 +13,14 @@ from modelfiles.store import Store
 from runtime.canary import Canary
 from runtime.supervisor import Supervisor, SupervisorSettings
 from shim.bridge import Threads
+from shim.chat import ChatService
+from shim.complete import CompletionService
 from shim.errors import SettingsError
+from shim.generation import Generations
 from shim.headers import Headers
 from shim.models import Models
 from shim.options import OptionDefaults
+from shim.resolve import Resolver
 from shim.settings import Settings
 
 LOG = logging.getLogger("shim.services")
@@ -34,6 +38,8 @@ class Services:
     store: Store
     models: Models
     supervisor: Supervisor
+    chat: ChatService
+    completion: CompletionService
     upkeep: asyncio.Task[None]
 
     async def close(self) -> None:
@@ -50,8 +56,10 @@ async def open_services(settings: Settings) -> Services:
     headers = Headers()
     supervisor = Supervisor(supervisor_settings(settings), check=_canary(settings))
     models = Models(store, headers, threads, supervisor)
+    generations = Generations(Resolver(store, headers, threads), supervisor, option_defaults(settings))
+    chat, completion = ChatService(generations), CompletionService(generations)
     upkeep = asyncio.create_task(_look_after(store, models, threads, prune=not settings.no_prune))
-    return Services(settings, threads, store, models, supervisor, upkeep)
+    return Services(settings, threads, store, models, supervisor, chat, completion, upkeep)
 
 
 def option_defaults(settings: Settings) -> OptionDefaults:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from modelfiles.create import Progress
+from shim.gojson import encode
 
 Item = dict[str, object]
 
@@ -22,16 +23,17 @@ def progress_item(progress: Progress) -> Item:
     return item
 
 
-async def progress_items(source: AsyncGenerator[Progress, None]) -> AsyncIterator[Item]:
-    """All of it, as it comes; the source is closed with the result."""
+async def progress_lines(source: AsyncGenerator[Progress, None]) -> AsyncGenerator[bytes, None]:
+    """All of it as lines, as it comes; the source is closed with the result."""
     async with aclosing(source):
         async for progress in source:
-            yield progress_item(progress)
+            yield encode(progress_item(progress)) + b"\n"
 
 
 async def last_item(source: AsyncGenerator[Progress, None]) -> Item:
     """The end of it, for those who want no stream; an error is raised."""
     last: Item = {}
-    async for item in progress_items(source):
-        last = item
+    async with aclosing(source):
+        async for progress in source:
+            last = progress_item(progress)
     return last

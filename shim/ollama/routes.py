@@ -15,8 +15,10 @@ from modelfiles.package import Package
 from shim.bodies import Struct, decode
 from shim.errors import go_quoted, model_not_found, not_found
 from shim.framing import json_answer, progress_answer, stream_lines
-from shim.ollama import fields, models, names
-from shim.ollama.progress import last_item, progress_items
+from shim.ollama import chat, fields, generate, models, names
+from shim.ollama.answers import Stamps
+from shim.ollama.progress import last_item, progress_lines
+from shim.reply import Reply
 from shim.services import Services
 from shim.uploads import has_blob, receive_blob
 from shim.versions import API_VERSION
@@ -42,6 +44,8 @@ def routes(services: Services) -> list[web.RouteDef]:
         web.post("/api/blobs/{digest}", ollama.post_blob),
         web.post("/api/copy", ollama.copy),
         web.delete("/api/delete", ollama.delete),
+        web.post("/api/generate", ollama.generate),
+        web.post("/api/chat", ollama.chat),
     ]
 
 
@@ -57,6 +61,8 @@ class _Ollama:
         self._store = services.store
         self._models = services.models
         self._supervisor = services.supervisor
+        self._chat = services.chat
+        self._completion = services.completion
 
     async def root(self, request: web.Request) -> web.Response:
         return web.Response(text="Ollama is running")
@@ -88,7 +94,7 @@ class _Ollama:
         progress = self._models.create(models.create_request(body))
         models.refuse_no_files(body)
         if body.get("stream", True):
-            return await stream_lines(request, progress_items(progress))
+            return await stream_lines(request, progress_lines(progress))
         return progress_answer(await last_item(progress))
 
     async def head_blob(self, request: web.Request) -> web.Response:
@@ -118,6 +124,24 @@ class _Ollama:
         except ModelNotFound:
             raise model_not_found(names.requested(body)) from None
         return web.Response()
+
+    async def generate(self, request: web.Request) -> web.StreamResponse:
+        asked = generate.generate_request(await self._body(request, fields.GENERATE))
+        outcome, stamps = await self._completion.open(asked), Stamps()
+        if not isinstance(outcome, Reply):
+            return json_answer(generate.answer_at_once(asked, outcome, stamps))
+        if asked.stream:
+            return await stream_lines(request, generate.stream(asked, outcome.events(), stamps))
+        return json_answer(await generate.collect(asked, outcome.events(), stamps))
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        asked = chat.chat_request(await self._body(request, fields.CHAT))
+        outcome, stamps = await self._chat.open(asked), Stamps()
+        if not isinstance(outcome, Reply):
+            return json_answer(chat.answer_at_once(asked, outcome, stamps))
+        if asked.stream:
+            return await stream_lines(request, chat.stream(asked, outcome.events(), stamps))
+        return json_answer(await chat.collect(asked, outcome.events(), stamps))
 
     async def _body(self, request: web.Request, shape: Struct) -> Body:
         """The decoded body, whatever its Content-Type says it is. ApiError."""
