@@ -66,7 +66,8 @@ def loaded(name: str, expires_at: float | None) -> LoadedModel:
     spec = ModelSpec("key", "/path", "llama", shape_of({}), name, package(name))
     return LoadedModel(
         name=name, spec=spec, options=LoadOptions(), info=None, size_bytes=5, vram_bytes=0,
-        expires_at=expires_at, context_length=4096, pid=1, stopping=False, in_flight=0, progress=0.5, warnings=(),
+        expires_at=expires_at, context_length=4096, pid=1, stopping=False, in_flight=0, progress=0.5,
+        warnings=(),
     )  # fmt: skip
 
 
