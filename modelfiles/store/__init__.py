@@ -14,8 +14,8 @@ from pathlib import Path
 from modelfiles.errors import BlobNotFound, ModelfilesError, ModelNotFound, StoreError
 from modelfiles.names import Name
 from modelfiles.package import LAYER_TYPE, Layer, Manifest, Package, parse_manifest
-from modelfiles.store.blobs import TEMPORARY_PREFIX, Blobs, BlobWriter, Progress
-from modelfiles.store.durable import as_store_error, locked, remove_abandoned
+from modelfiles.store.blobs import Blobs, BlobWriter, Progress
+from modelfiles.store.durable import as_store_error, locked
 from modelfiles.store.linking import Linker
 from modelfiles.store.loading import load_package
 from modelfiles.store.manifests import Manifests
@@ -156,7 +156,7 @@ class Store:
         """Remove what no model needs and nobody touched within `age_ns`; nothing if a manifest is damaged."""
         with self._locked():
             self._rename_old_blobs()
-            abandoned = remove_abandoned(self._layout.blobs, TEMPORARY_PREFIX)
+            abandoned = self.remove_abandoned()
             try:
                 manifests = [self.manifest(name) for name in self.names()]
             except ModelfilesError as error:
@@ -169,6 +169,17 @@ class Store:
                     self._records.drop(file.digest)
             self._manifests.remove_empty_folders()
             return PruneReport((*abandoned, *(file.name for file in doomed)))
+
+    def remove_abandoned(self) -> list[str]:
+        """Remove what processes that were killed left half-written; return the names of these files.
+
+        Happens by itself whenever something is written to the same folder.
+        """
+        return [
+            *self._blobs.remove_abandoned(),
+            *self._manifests.remove_abandoned(),
+            *self._records.remove_abandoned(),
+        ]
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

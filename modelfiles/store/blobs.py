@@ -68,7 +68,7 @@ class Blobs:
 
     def new_file(self) -> NewFile:
         with as_store_error(f"cannot write to {self._layout.blobs}"):
-            remove_abandoned(self._layout.blobs, TEMPORARY_PREFIX)
+            self.remove_abandoned()
             return NewFile(self._layout.blobs, TEMPORARY_PREFIX)
 
     def write(self, chunks: Iterable[bytes], expected: str | None = None) -> str:
@@ -98,6 +98,9 @@ class Blobs:
         """Remove the name; a linked file keeps its other ones."""
         with as_store_error(f"cannot remove {self._layout.blob(digest)}"):
             self._layout.blob(digest).unlink(missing_ok=True)
+
+    def remove_abandoned(self) -> list[str]:
+        return remove_abandoned(self._layout.blobs, TEMPORARY_PREFIX)
 
     def files(self) -> list[BlobFile]:
         """All regular files and links in the folder, unfinished ones and strangers too."""

@@ -79,7 +79,7 @@ class Manifests:
         path = self._path(name)
         with as_store_error(f"cannot write {path}"):
             make_folder(self._layout.manifests)
-            remove_abandoned(self._layout.manifests, _PREFIX)
+            self.remove_abandoned()
             with NewFile(self._layout.manifests, _PREFIX) as file:
                 file.write(data)
                 make_folder(path.parent)
@@ -95,6 +95,9 @@ class Manifests:
                 raise ModelNotFound(name.display) from None
             sync_folder(path.parent)
             _remove_empty(path.parent, self._layout.manifests)
+
+    def remove_abandoned(self) -> list[str]:
+        return remove_abandoned(self._layout.manifests, _PREFIX)
 
     def remove_empty_folders(self) -> None:
         base = self._layout.manifests

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from modelfiles.errors import InvalidDigest
-from modelfiles.store.durable import NewFile, as_store_error
+from modelfiles.store.durable import NewFile, as_store_error, remove_abandoned
 from modelfiles.store.paths import Layout
 
 _PREFIX = ".new-"
@@ -78,6 +78,7 @@ class Records:
 
     def put(self, record: LinkRecord) -> None:
         folder = self._layout.linked
+        self.remove_abandoned()
         with as_store_error(f"cannot write to {folder}"), NewFile(folder, _PREFIX) as file:
             file.write(json.dumps(asdict(record)).encode())
             file.commit(self._layout.record(record.digest))
@@ -87,6 +88,9 @@ class Records:
         record = self.get(digest)
         if record is not None:
             self.put(replace(record, used_ns=now_ns))
+
+    def remove_abandoned(self) -> list[str]:
+        return remove_abandoned(self._layout.linked, _PREFIX)
 
     def drop(self, digest: str) -> None:
         self._layout.record(digest).unlink(missing_ok=True)

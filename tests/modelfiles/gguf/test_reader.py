@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from modelfiles.errors import BadGGUF
 from modelfiles.gguf import GGUF, ArrayInfo, parse_gguf, read_gguf
+from modelfiles.gguf.check import check_usable
 from modelfiles.gguf.types import FILE_TYPES, SCALAR_TYPES, TENSOR_TYPES
 from tests.modelfiles.gguf import building
 from tests.modelfiles.gguf.building import (
@@ -200,6 +201,7 @@ def test_a_damaged_header_is_read_or_refused(data: st.DataObject) -> None:
         raw[at : at + data.draw(st.integers(0, 9))] = new
     try:
         header = parse(bytes(raw), arrays=data.draw(st.booleans()))
+        check_usable(header)
     except BadGGUF:
         return
     assert all(header.data_offset + t.offset + t.nbytes <= len(raw) for t in header.tensors)
