@@ -57,14 +57,18 @@ class WorkerDied(RuntimeFailure):
     """The worker process ended while a request was using it.
 
     ``signal`` is the name of the signal ("SIGKILL") or "" when it exited by itself; ``reason`` says in words
-    what happened; ``last_lines`` are the last lines that the engine logged, oldest first.
+    what happened; ``last_lines`` are the last lines that the engine logged, oldest first, and ``detail`` the
+    one of them that speaks of a fault, "" if none does.
     """
 
-    def __init__(self, reason: str, *, signal: str = "", last_lines: Sequence[str] = ()) -> None:
+    def __init__(
+        self, reason: str, *, signal: str = "", last_lines: Sequence[str] = (), detail: str = ""
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.signal = signal
         self.last_lines = tuple(last_lines)
+        self.detail = detail
 
 
 class LoadError(RuntimeFailure):

@@ -144,7 +144,8 @@ class WorkerProcess:
             return await route.take()
         except ConnectionGone:
             ended = await self.wait_exit()
-        raise WorkerDied(ended.reason, signal=ended.signal, last_lines=ended.last_lines)
+        lines = ended.last_lines
+        raise WorkerDied(ended.reason, signal=ended.signal, last_lines=lines, detail=telling_line(lines))
 
     def _take_control(self, control: Control) -> None:
         if isinstance(control, events.Stats):
@@ -231,10 +232,17 @@ async def start_worker(command: Sequence[str]) -> WorkerProcess:
         theirs.close()
     worker = WorkerProcess(process)
     try:
-        await asyncio.get_running_loop().create_unix_connection(lambda: worker.channel, sock=ours)
+        await _connect(worker, ours)
         await worker.wait_hello()
     except BaseException:
-        ours.close()
         await worker.stop()
         raise
     return worker
+
+
+async def _connect(worker: WorkerProcess, sock: socket.socket) -> None:
+    try:
+        await asyncio.get_running_loop().create_unix_connection(lambda: worker.channel, sock=sock)
+    except BaseException:
+        sock.close()
+        raise

@@ -19,6 +19,7 @@ from runtime.loaded import LoadedModel, Runner, State
 
 PING_AFTER_SECONDS = 10.0  # a model that was idle for longer is asked whether it still answers
 PING_SECONDS = 10.0
+LOGGED_LINES = 10  # of what a worker wrote before it died
 log = logging.getLogger(__name__)
 
 
@@ -142,9 +143,11 @@ class Runners:
 
     async def close(self) -> None:
         """End all workers, whoever uses them, and wait until they are gone."""
-        for timer in self._timers.values():
-            timer.cancel()
-        await asyncio.gather(*(runner.stop() for runner in tuple(self._runners.values())))
+        runners = tuple(self._runners.values())
+        for runner in runners:
+            self._cancel_timer(runner)
+            runner.state = State.STOPPING
+        await asyncio.gather(*(runner.stop() for runner in runners))
         while self._background:
             await asyncio.gather(*self._background)
 
@@ -162,7 +165,7 @@ class Runners:
         ended = await runner.worker.wait_exit()
         if runner.state is State.READY:
             log.warning("%s: the worker has ended: %s", runner.spec.name, ended.reason)
-            for line in ended.last_lines:
+            for line in ended.last_lines[-LOGGED_LINES:]:
                 log.warning("worker %d: %s", runner.worker.pid, line)
         self.forget(runner)
 

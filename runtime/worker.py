@@ -22,6 +22,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, cast
 
@@ -33,7 +34,7 @@ from runtime.wire import FrameEncoder, worker_decoder
 ENGINES = {"llama": ("runtime.engine", "load_engine"), "fake": ("runtime.fake", "load_fake_engine")}
 READ_BYTES = 256 * 1024
 STATS_SECONDS = 1.0
-PROGRESS_STEP = 0.01  # a loader reports after every tensor; nobody wants to read that often
+PROGRESS_STEP = 0.01
 OOM_SCORE = 500  # when memory runs out, the kernel ends a worker and not the server
 EXIT_LOAD_FAILED = 1
 EXIT_BROKEN = 70
@@ -97,7 +98,8 @@ class Worker:
     def _serve_engine(self, load: events.Load) -> None:
         try:
             loader = find_loader(self._engine_name)
-            engine = loader(load.path, load.architecture, load.options, self._progress_sender())
+            report = partial(self._report_progress, ProgressFilter())
+            engine = loader(load.path, load.architecture, load.options, report)
         except LoadError as error:
             self.send([events.LoadFailed(cast(events.LoadFailureKind, error.kind), error.message)])
             leave(EXIT_LOAD_FAILED)
@@ -106,17 +108,10 @@ class Worker:
         threading.Thread(target=self._serve_texts, args=(engine,), name="texts", daemon=True).start()
         self._pump(engine)
 
-    def _progress_sender(self) -> Callable[[float], bool]:
-        last = -1.0
-
-        def send(fraction: float) -> bool:
-            nonlocal last
-            if fraction >= last + PROGRESS_STEP or (fraction >= 1.0 and last < 1.0):
-                last = fraction
-                self.send([events.Progress(fraction)])
-            return True  # a load is aborted by leaving
-
-        return send
+    def _report_progress(self, kept: ProgressFilter, fraction: float) -> bool:
+        if kept.passes(fraction):
+            self.send([events.Progress(fraction)])
+        return True  # a load is aborted by leaving
 
     def _pump(self, engine: Engine) -> NoReturn:
         """Engine to socket, with the totals every second while there is anything to tell."""
@@ -141,6 +136,20 @@ class Worker:
                 self.send([events.Failed(request.id, "bad_request", str(error))])
 
 
+class ProgressFilter:
+    """A loader reports after every tensor; one report a percent is enough, and the last."""
+
+    def __init__(self) -> None:
+        self._last = -1.0
+
+    def passes(self, fraction: float) -> bool:
+        """Whether to send this one."""
+        if fraction < self._last + PROGRESS_STEP and not (fraction >= 1.0 > self._last):
+            return False
+        self._last = fraction
+        return True
+
+
 def answer_text(engine: Engine, request: events.Tokenize | events.Detokenize) -> events.Message:
     """What an engine says to a Tokenize or Detokenize."""
     if isinstance(request, events.Tokenize):
@@ -149,11 +158,11 @@ def answer_text(engine: Engine, request: events.Tokenize | events.Detokenize) ->
 
 
 def find_loader(name: str) -> EngineLoader:
-    """Import an engine; only now, so that the socket is served before anything heavy happens."""
+    """Import an engine; only now, so that the socket is served before anything heavy happens. LoadError."""
     module, function = ENGINES[name]
-    if name != "fake":
-        _die_with_parent()
     try:
+        if name == "llama":
+            _die_with_parent()
         loader: EngineLoader = getattr(importlib.import_module(module), function)
     except ImportError as error:
         text = f"the engine cannot be imported ({error}); install it again, with its C library built"
@@ -161,19 +170,20 @@ def find_loader(name: str) -> EngineLoader:
     return loader
 
 
+def _die_with_parent() -> None:
+    """On Linux, let the kernel end us with the server: a second rope beside the end of file.
+
+    It hangs on the calling thread, which must live as long as the process.
+    """
+    from runtime.binding.library import lib  # loads llama.cpp
+
+    lib.shim_die_with_parent()
+
+
 def leave(code: int) -> NoReturn:
     """End the process now. Clean-up in native code could hang or crash; there is nothing worth saving."""
     sys.stderr.flush()
     os._exit(code)
-
-
-def _die_with_parent() -> None:
-    """On Linux, let the kernel end us with the server. End of file does the same; this is the second rope."""
-    try:
-        native = importlib.import_module("runtime.native")
-        native.lib.shim_set_pdeathsig(signal.SIGKILL)
-    except (ImportError, AttributeError):
-        return
 
 
 def leave_broken(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
