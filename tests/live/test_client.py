@@ -1,6 +1,7 @@
 """The official `ollama` Python client against a running server."""
 
 import concurrent.futures
+from collections.abc import Iterator
 from pathlib import Path
 
 import ollama
@@ -14,9 +15,15 @@ QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
 GREEDY = {"temperature": 0, "num_predict": 24}
 
 
-def test_chat(server: ShimServer) -> None:
-    answer = server.client().chat("dense", QUESTION, options=GREEDY)
-    assert "Paris" in (answer.message.content or "")
+@pytest.fixture
+def client(server: ShimServer) -> Iterator[ollama.Client]:
+    with server.client() as opened:
+        yield opened
+
+
+def test_chat(client: ollama.Client) -> None:
+    answer = client.chat("dense", QUESTION, options=GREEDY)
+    assert answer.message.content
     assert answer.message.role == "assistant"
     assert answer.done
     assert answer.done_reason in ("stop", "length")
@@ -25,34 +32,30 @@ def test_chat(server: ShimServer) -> None:
     assert (answer.total_duration or 0) >= (answer.eval_duration or 0) > 0
 
 
-def test_a_streamed_chat_says_the_same(server: ShimServer) -> None:
-    whole = server.client().chat("moe", QUESTION, options=GREEDY)
-    items = list(server.client().chat("moe", QUESTION, options=GREEDY, stream=True))
+def test_a_streamed_chat_says_the_same(client: ollama.Client) -> None:
+    whole = client.chat("moe", QUESTION, options=GREEDY)
+    items = list(client.chat("moe", QUESTION, options=GREEDY, stream=True))
     assert "".join(item.message.content or "" for item in items) == whole.message.content
     assert [item.done for item in items] == [False] * (len(items) - 1) + [True]
     assert items[-1].eval_count == whole.eval_count
     assert len(items) > 2
 
 
-def test_generate(server: ShimServer) -> None:
-    whole = server.client().generate("dense", "The capital of France is", raw=True, options=GREEDY)
+def test_generate(client: ollama.Client) -> None:
+    whole = client.generate("dense", "The capital of France is", raw=True, options=GREEDY)
     assert "Paris" in (whole.response or "")
-    items = list(
-        server.client().generate("dense", "The capital of France is", raw=True, options=GREEDY, stream=True)
-    )
+    items = list(client.generate("dense", "The capital of France is", raw=True, options=GREEDY, stream=True))
     assert "".join(item.response or "" for item in items) == whole.response
 
 
-def test_context_goes_on_from_the_last_answer(server: ShimServer) -> None:
-    client = server.client()
+def test_context_goes_on_from_the_last_answer(client: ollama.Client) -> None:
     first = client.generate("dense", "My name is Ada.", options=GREEDY)
     assert first.context
     second = client.generate("dense", "What is my name?", context=first.context, options=GREEDY)
     assert (second.prompt_eval_count or 0) > len(first.context)
 
 
-def test_create_from_an_uploaded_file(server: ShimServer, tiny_qwen3moe_gguf: Path) -> None:
-    client = server.client()
+def test_create_from_an_uploaded_file(client: ollama.Client, tiny_qwen3moe_gguf: Path) -> None:
     digest = client.create_blob(tiny_qwen3moe_gguf)
     steps = [
         step.status
@@ -65,8 +68,7 @@ def test_create_from_an_uploaded_file(server: ShimServer, tiny_qwen3moe_gguf: Pa
     client.delete("uploaded:v1")
 
 
-def test_create_from_another_model(server: ShimServer) -> None:
-    client = server.client()
+def test_create_from_another_model(client: ollama.Client) -> None:
     client.create("poet", from_="dense", system="You are a poet.", parameters={"temperature": 0.2})
     shown = client.show("poet")
     assert "You are a poet." in (shown.modelfile or "")
@@ -74,8 +76,8 @@ def test_create_from_another_model(server: ShimServer) -> None:
     client.delete("poet")
 
 
-def test_show(server: ShimServer) -> None:
-    shown = server.client().show("moe")
+def test_show(client: ollama.Client) -> None:
+    shown = client.show("moe")
     assert shown.details is not None
     assert shown.details.family == "llama"
     assert shown.details.format == "gguf"
@@ -84,8 +86,7 @@ def test_show(server: ShimServer) -> None:
     assert "completion" in (shown.capabilities or [])
 
 
-def test_list_and_ps(server: ShimServer) -> None:
-    client = server.client()
+def test_list_and_ps(client: ollama.Client) -> None:
     listed = {model.model: model for model in client.list().models}
     assert {"dense:latest", "moe:latest"} <= set(listed)
     assert abs((listed["dense:latest"].size or 0) - 98_362_432) < 10_000
@@ -95,8 +96,7 @@ def test_list_and_ps(server: ShimServer) -> None:
     assert running["dense:latest"].size
 
 
-def test_copy_and_delete(server: ShimServer) -> None:
-    client = server.client()
+def test_copy_and_delete(client: ollama.Client) -> None:
     client.copy("dense", "twin/dense:v2")
     assert "twin/dense:v2" in {model.model for model in client.list().models}
     assert client.show("twin/dense:v2").details == client.show("dense").details
@@ -107,9 +107,9 @@ def test_copy_and_delete(server: ShimServer) -> None:
     assert refused.value.status_code == 404
 
 
-def test_an_unknown_model_is_not_found(server: ShimServer) -> None:
+def test_an_unknown_model_is_not_found(client: ollama.Client) -> None:
     with pytest.raises(ollama.ResponseError, match="not found") as refused:
-        server.client().chat("nobody", QUESTION)
+        client.chat("nobody", QUESTION)
     assert refused.value.status_code == 404
 
 
@@ -128,8 +128,7 @@ def ask(server: ShimServer, number: int) -> str:
     prompt = (
         f"The number {number} comes before the number {number + 1}, and the number {number + 1} comes before"
     )
-    answer = server.client().generate(
-        "dense", prompt, raw=True, options={"temperature": 0, "num_predict": 12}
-    )
+    with server.client() as client:
+        answer = client.generate("dense", prompt, raw=True, options={"temperature": 0, "num_predict": 12})
     assert answer.done
     return answer.response or ""
