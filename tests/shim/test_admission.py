@@ -1,0 +1,136 @@
+"""Which settings win, and what a model must be able to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from modelfiles.errors import ParameterError
+from modelfiles.messages import tool_from_json
+from modelfiles.names import parse_name
+from modelfiles.package import Config, Package
+from modelfiles.templates.switches import Thinking
+from runtime.shape import shape_of
+from runtime.supervisor import ModelSpec
+from shim.admission import Admitted, admit, effective_thinking
+from shim.errors import ApiError
+from shim.options import OptionDefaults, ReplyOptions
+from shim.requests import ChatRequest
+from shim.resolve import Target, Templates
+
+TOOLS = (tool_from_json({"function": {"name": "f"}}),)
+HERMES = "<tool_call>{{ call|tojson }}</tool_call>"
+
+
+def target(
+    *capabilities: str,
+    weights: bool = True,
+    adapters: tuple[Path, ...] = (),
+    parser: str = "",
+    **parameters: object,
+) -> Target:
+    package = Package(
+        name=parse_name("M:q4"),
+        digest="0" * 64,
+        size=0,
+        modified_ns=0,
+        config=Config(parser=parser),
+        model_path=Path("weights") if weights else None,
+        adapters=adapters,
+        parameters=parameters,
+    )
+    spec = ModelSpec("key", "weights", "llama", shape_of({}), "M:q4") if weights else None
+    return Target("m:Q4", package, capabilities, Templates(None, None), spec)
+
+
+def admitted(found: Target, request: ChatRequest | None = None, *, tools: bool = False) -> Admitted:
+    return admit(
+        request or ChatRequest(model="m:Q4"), found, OptionDefaults(), 0, purpose="chat", tools=tools
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "tools", "message"),
+    [
+        (target("image"), False, "image generation models are not currently supported"),
+        (target("embedding"), False, '"m:Q4" does not support chat'),
+        (target("completion"), True, "registry.ollama.ai/library/M:q4 does not support tools"),
+        (target(weights=False), False, '"m:Q4" has no GGUF weights, and other formats cannot be run here'),
+        (target("completion", adapters=(Path("a"),)), False, '"m:Q4" has an ADAPTER, which this version'),
+    ],
+)
+def test_refusals(found: Target, tools: bool, message: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        admitted(found, tools=tools)
+    assert caught.value.message.startswith(message)
+    assert caught.value.status == 400
+
+
+def test_capabilities_come_before_options() -> None:
+    wrong = ChatRequest(model="m", options={"seed": "x"})
+    with pytest.raises(ApiError, match="does not support"):
+        admitted(target("embedding"), wrong)
+    with pytest.raises(ApiError, match="seed"):
+        admitted(target("completion"), wrong)
+
+
+def test_parsers_of_model_and_request_are_checked() -> None:
+    with pytest.raises(ParameterError, match="reasoning_parser"):
+        admitted(target("completion", reasoning_parser="x"))
+    with pytest.raises(ParameterError, match="tool_call_parser"):
+        admitted(target("completion"), ChatRequest(model="m", options={"tool_call_parser": "x"}))
+
+
+def test_options_are_merged() -> None:
+    found = admitted(
+        target("completion", temperature=0.5, num_ctx=512), ChatRequest(model="m", options={"seed": 7})
+    )
+    assert (found.options.sampling.temperature, found.options.sampling.seed) == (0.5, 7)
+    assert (found.options.load.num_ctx, found.options.explicit) == (512, frozenset(("num_ctx",)))
+
+
+@pytest.mark.parametrize(
+    ("think", "reply", "capabilities", "thinking"),
+    [
+        (None, ReplyOptions(), ("thinking",), True),
+        (None, ReplyOptions(), (), None),
+        (None, ReplyOptions(enable_thinking=False), ("thinking",), False),
+        (None, ReplyOptions(chat_template_kwargs={"enable_thinking": False}), ("thinking",), False),
+        (False, ReplyOptions(enable_thinking=True), ("thinking",), False),
+        ("low", ReplyOptions(enable_thinking=False), ("thinking",), "low"),
+    ],
+)
+def test_thinking(
+    think: Thinking, reply: ReplyOptions, capabilities: tuple[str, ...], thinking: Thinking
+) -> None:
+    assert effective_thinking(think, reply, capabilities) == thinking
+
+
+@pytest.mark.parametrize(
+    ("think", "asked", "variables"),
+    [
+        (None, {}, {"enable_thinking": False, "style": "dry"}),
+        (True, {}, {"style": "dry"}),
+        (None, {"style": "wet"}, {"enable_thinking": False, "style": "wet"}),
+        (True, {"enable_thinking": False}, {"enable_thinking": False, "style": "dry"}),
+    ],
+)
+def test_template_variables(think: Thinking, asked: dict[str, object], variables: dict[str, object]) -> None:
+    kwargs = {"enable_thinking": False, "style": "dry"}
+    request = ChatRequest(model="m", think=think, template_variables=asked)
+    found = admitted(target("completion", "thinking", chat_template_kwargs=kwargs), request)
+    assert found.template_variables() == variables
+
+
+def test_how_replies_are_read() -> None:
+    plain = admitted(target("completion"))
+    style = plain.style(HERMES, TOOLS)
+    assert style is not None
+    assert style.name == "hermes"
+    assert plain.style(HERMES, ()) is None
+    builtin = admitted(target("completion", parser="qwen3-coder")).style(HERMES, TOOLS)
+    assert builtin is not None
+    assert builtin.name == "qwen3_coder"
+    assert plain.tags("<think></think>") is not None
+    assert admitted(target("completion", reasoning_parser="none")).tags("<think></think>") is None
