@@ -38,6 +38,7 @@ class Services:
     store: Store
     models: Models
     supervisor: Supervisor
+    resolver: Resolver
     chat: ChatService
     completion: CompletionService
     upkeep: asyncio.Task[None]
@@ -56,10 +57,11 @@ async def open_services(settings: Settings) -> Services:
     headers = Headers()
     supervisor = Supervisor(supervisor_settings(settings), check=_canary(settings))
     models = Models(store, headers, threads, supervisor)
-    generations = Generations(Resolver(store, headers, threads), supervisor, option_defaults(settings))
+    resolver = Resolver(store, headers, threads)
+    generations = Generations(resolver, supervisor, option_defaults(settings))
     chat, completion = ChatService(generations), CompletionService(generations)
     upkeep = asyncio.create_task(_look_after(store, models, threads, prune=not settings.no_prune))
-    return Services(settings, threads, store, models, supervisor, chat, completion, upkeep)
+    return Services(settings, threads, store, models, supervisor, resolver, chat, completion, upkeep)
 
 
 def option_defaults(settings: Settings) -> OptionDefaults:

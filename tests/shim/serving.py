@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,19 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from shim.app import build_app
-from shim.services import open_services
+from shim.services import Services, open_services
 from shim.settings import read_settings
-from tests.modelfiles.gguf.building import DENSE, STRING, gguf
+from tests.modelfiles.gguf.building import DENSE, STRING, U32, gguf
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-CHATTING: Mapping[str, tuple[int, object]] = {**DENSE, "tokenizer.chat_template": (STRING, CHATML)}
+CHATTING: Mapping[str, tuple[int, object]] = {
+    **DENSE,
+    "llama.context_length": (U32, 8192),
+    "tokenizer.chat_template": (STRING, CHATML),
+}
 
 Client = TestClient[web.Request, web.Application]
 
@@ -29,8 +34,9 @@ Client = TestClient[web.Request, web.Application]
 class Served:
     """A running application and short ways to talk to it."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, services: Services) -> None:
         self.client = client
+        self.services = services
 
     async def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         """Status and decoded answer; text where it is no JSON."""
@@ -61,6 +67,13 @@ class Served:
         return next(str(model["digest"]) for model in listed["models"] if model["name"] == name)
 
 
+async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for something that another process or task brings about."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110  there is no event to wait for
+            await asyncio.sleep(0.01)
+
+
 def _encoded(body: object) -> bytes | None:
     if body is None or isinstance(body, bytes):
         return body
@@ -74,6 +87,6 @@ async def serving(folder: Path, **variables: str) -> AsyncIterator[Served]:
     services = await open_services(read_settings(environ, folder))
     try:
         async with TestClient(TestServer(build_app(services))) as client:
-            yield Served(client)
+            yield Served(client, services)
     finally:
         await services.close()

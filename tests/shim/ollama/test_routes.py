@@ -114,7 +114,8 @@ async def test_create_reports_and_lists(served: Served) -> None:
     assert model["modified_at"][:2] == "20"
     assert model["details"] == {
         "parent_model": "", "format": "gguf", "family": "llama", "families": ["llama"],
-        "parameter_size": "64", "quantization_level": "Q4_K_M", "context_length": 128, "embedding_length": 32,
+        "parameter_size": "64", "quantization_level": "Q4_K_M", "context_length": 8192,
+        "embedding_length": 32,
     }  # fmt: skip
     assert model["capabilities"] == ["completion"]
 
@@ -165,7 +166,7 @@ async def test_show_tells_everything(served: Served) -> None:
     assert shown["template"] == CHATML
     assert shown["parameters"] == "num_ctx                        131072"
     assert shown["model_info"]["general.architecture"] == "llama"
-    assert shown["model_info"]["llama.context_length"] == 128
+    assert shown["model_info"]["llama.context_length"] == 8192
     assert "general.name" not in shown["model_info"]
     assert list(shown["model_info"]) == sorted(shown["model_info"])
     assert shown["tensors"][0] == {"name": "blk.0.weight", "type": "F32", "shape": [32]}
