@@ -98,18 +98,14 @@ def _generation_failed(error: running.GenerationFailed) -> ApiError:
 
 
 def _worker_died(error: running.WorkerDied) -> ApiError:
-    """The last line that the engine logged is often the whole explanation."""
-    details = [error.reason, *error.last_lines[-1:]]
-    return server_error(
-        f"an error was encountered while running the model: {': '.join(filter(None, details))}"
-    )
+    details = ": ".join(filter(None, (error.reason, error.detail)))
+    return server_error(f"an error was encountered while running the model: {details}")
 
 
 def _load_failed(error: running.LoadError) -> ApiError:
-    last = error.last_lines[-1:] if isinstance(error, running.LoadFailed) else ()
     if error.kind == "stalled":
-        return server_error(f"timed out waiting for the model to load - {': '.join((error.message, *last))}")
-    return server_error(": ".join((error.message, *(line for line in last if line not in error.message))))
+        return server_error(f"timed out waiting for the model to load - {error.message}")
+    return server_error(error.message)
 
 
 def _insufficient_memory(error: running.InsufficientMemory) -> ApiError:

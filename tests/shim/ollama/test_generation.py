@@ -145,7 +145,7 @@ async def test_a_failure_before_the_first_token_has_its_status(served: Served, s
 
 
 async def test_a_worker_that_dies_in_the_middle_is_told_in_the_stream(served: Served) -> None:
-    text = "[[fake:log=out of luck]][[fake:forever]][[fake:die=SIGSEGV@3]]"
+    text = "[[fake:log=error: out of luck]][[fake:forever]][[fake:die=SIGSEGV@3]]"
     lines = await served.lines("/api/chat", asking(text))
     assert len(lines) == 4
     assert list(lines[-1]) == ["error"]
