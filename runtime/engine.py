@@ -88,10 +88,11 @@ class NativeEngine:
         self._closed = False
 
     def warm_up(self) -> None:
-        """Evaluate one token, so that pages are in and a broken build dies before the model counts as loaded."""
-        first = self.vocabulary.bos if self.vocabulary.bos >= 0 else 0
-        self.logits([first])
+        """Start the loop and wait for its first token; LoadError where the model cannot be evaluated."""
         self._thread.start()
+        code = lib.shim_engine_wait_ready(self._handle)
+        if code != 0:
+            raise LoadError("engine", f"the model could not be evaluated (llama_decode: {code})")
 
     def describe(self, version: str, device_bytes: int, load_seconds: float) -> None:
         """Fill in ``info`` once everything is known."""

@@ -276,9 +276,38 @@ static void step(shim_engine *e) {
     }
 }
 
+/* One token through the whole model: pages come in, and a broken build dies before the model counts as loaded. */
+static void warm_up(shim_engine *e) {
+    llama_token token = llama_vocab_bos(e->vocab);
+    e->batch.n_tokens = 1;
+    e->batch.token[0] = token >= 0 ? token : 0;
+    e->batch.pos[0] = 0;
+    e->batch.n_seq_id[0] = 1;
+    e->batch.seq_id[0][0] = 0;
+    e->batch.logits[0] = true;
+    int32_t result = llama_decode(e->ctx, e->batch);
+    llama_memory_clear(e->memory, true);
+    pthread_mutex_lock(&e->lock);
+    e->warm_up_result = result;
+    e->ready = true;
+    pthread_cond_broadcast(&e->news);
+    pthread_mutex_unlock(&e->lock);
+}
+
+int32_t shim_engine_wait_ready(shim_engine *e) {
+    pthread_mutex_lock(&e->lock);
+    while (!e->ready) {
+        pthread_cond_wait(&e->news, &e->lock);
+    }
+    int32_t result = e->warm_up_result;
+    pthread_mutex_unlock(&e->lock);
+    return result;
+}
+
 void shim_engine_run(shim_engine *e) {
     shim_slot *opened[256];
     int32_t n_opened, n_busy;
+    warm_up(e);
     for (;;) {
         int64_t began = shim_now_ns(), steps = e->stats.steps;
         pthread_mutex_lock(&e->lock);

@@ -104,7 +104,11 @@ typedef struct {
 typedef struct shim_engine shim_engine;
 
 shim_engine *shim_engine_new(struct llama_context *ctx, shim_engine_config config);
-void shim_engine_run(shim_engine *engine);  /* returns after shim_engine_stop */
+/* Warms up (one token), then works until shim_engine_stop. The warm-up runs here and not in the loading thread because
+ * OpenMP keeps a team of threads for every thread that computes: with two teams there are more threads than
+ * processors, and libgomp then puts them to sleep at every barrier (a third of the decode speed, measured). */
+void shim_engine_run(shim_engine *engine);
+int32_t shim_engine_wait_ready(shim_engine *engine); /* what llama_decode said to the warm-up: 0 is well */
 void shim_engine_stop(shim_engine *engine); /* wakes the loop and every waiter */
 void shim_engine_free(shim_engine *engine); /* after run() has returned; the context stays the caller's */
 bool shim_engine_submit(shim_engine *engine, const shim_request *request); /* false: out of memory */
@@ -234,7 +238,8 @@ struct shim_engine {
     shim_job *queue_head, *queue_tail;
     shim_outbox boxes[2];
     int32_t back;
-    bool stopping, cancel_pending;
+    bool stopping, cancel_pending, ready;
+    int32_t warm_up_result;
     shim_stats stats;
 };
 
