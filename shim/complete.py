@@ -9,7 +9,7 @@ from runtime.lease import Lease
 from shim.admission import Admitted, check_images, check_raw, check_request
 from shim.errors import model_not_found
 from shim.generation import Generations, Outcome, Prompt, Settled
-from shim.prompt import generate_messages
+from shim.prompt import generate_messages, go_on
 from shim.requests import GenerateRequest
 
 
@@ -54,6 +54,7 @@ class CompletionService:
         tags = admitted.tags(template.source)
         if not before:
             return Prompt(rendered.text, rendered.tokens, fixed=True, tags=tags, with_context=True)
-        text = before + rendered.text.removeprefix((await shared.special(lease, admitted)).bos)
+        bos = (await shared.special(lease, admitted)).bos if lease.info.add_bos else ""
+        text = go_on(before, rendered.text, bos)
         tokens = len(await lease.tokenize(text))
         return Prompt(text, tokens, fixed=True, tags=tags, with_context=True)

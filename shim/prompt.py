@@ -58,6 +58,15 @@ def generate_messages(package: Package, prompt: Message, system: str, *, with_hi
     return ((Message("system", text),) if text else ()) + history + (prompt,)
 
 
+def go_on(before: str, prompt: str, bos: str) -> str:
+    """`prompt` behind the text of an earlier context.
+
+    `bos` is the token that vocabularies put in front of everything, empty for those that do not; it opens
+    the earlier text already. For some models it is also what opens every message, and then it stays.
+    """
+    return before + prompt.removeprefix(bos) if before.startswith(bos) else before + prompt
+
+
 def forget_thinking(messages: Messages) -> Messages:
     """Without the thinking that opens answers before the last user message."""
     users = [index for index, message in enumerate(messages) if message.role == "user"]

@@ -12,7 +12,7 @@ from modelfiles.messages import Message
 from modelfiles.names import parse_name
 from modelfiles.package import Config, Package
 from modelfiles.templates.jinja import ChatTemplate, Conversation
-from shim.prompt import ContextFitter, Rendered, forget_thinking, generate_messages, merge_messages
+from shim.prompt import ContextFitter, Rendered, forget_thinking, generate_messages, go_on, merge_messages
 
 NOW = datetime(2026, 11, 30)
 BARE = ChatTemplate("{% for m in messages %}{{ m.role[0] }} {{ m.content }} {% endfor %}{{ 'a' }}")
@@ -78,6 +78,19 @@ def test_generate_messages(system: str, with_history: bool, expected: str) -> No
     model = package(system="S", history="u:x a:y")
     made = generate_messages(model, Message("user", "p"), system, with_history=with_history)
     assert shape(made) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "prompt", "bos", "text"),
+    [
+        ("<s>a", "<s>b", "<s>", "<s>ab"),
+        ("<s>a", "b", "<s>", "<s>ab"),
+        ("a", "<s>b", "<s>", "a<s>b"),
+        ("<|im_start|>a", "<|im_start|>b", "", "<|im_start|>a<|im_start|>b"),
+    ],
+)
+def test_an_earlier_context_opens_the_text_once(before: str, prompt: str, bos: str, text: str) -> None:
+    assert go_on(before, prompt, bos) == text
 
 
 @pytest.mark.parametrize(
