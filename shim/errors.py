@@ -61,8 +61,8 @@ def model_not_found(requested: str) -> ApiError:
     return ApiError(404, f"model '{requested}' not found")
 
 
-def too_large(message: str) -> ApiError:
-    return ApiError(413, message)
+def body_too_large() -> ApiError:
+    return ApiError(413, "http: request body too large")
 
 
 def cancelled() -> ApiError:

@@ -16,7 +16,15 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from shim import gojson
-from shim.errors import ApiError, as_api_error, go_quoted, server_error, too_large, unauthorized
+from shim.errors import (
+    ApiError,
+    as_api_error,
+    bad_request,
+    body_too_large,
+    go_quoted,
+    server_error,
+    unauthorized,
+)
 from shim.origins import Hosts, Origins, Verdict
 
 LOG = logging.getLogger("shim.http")
@@ -117,6 +125,8 @@ async def errors_as_answers(request: web.Request, handler: Handler) -> web.Strea
         return await handler(request)
     except web.HTTPException as answer:
         return _router_answer(request, answer)
+    except web.RequestPayloadError:
+        return error_answer(bad_request("unexpected EOF"))  # the body broke off, or its chunks are no chunks
     except (asyncio.CancelledError, ConnectionError):
         raise  # the client is gone; nobody reads an answer
     except Exception as error:  # noqa: BLE001  the last stop: logged in full where it is our mistake
@@ -148,12 +158,12 @@ def _router_answer(request: web.Request, answer: web.HTTPException) -> web.Strea
     if isinstance(answer, web.HTTPNotFound):
         return _redirected(request) or _plain(404, "404 page not found", {})
     if isinstance(answer, web.HTTPRequestEntityTooLarge):
-        return error_answer(too_large("http: request body too large"))
+        return error_answer(body_too_large())
     return error_answer(ApiError(answer.status, answer.reason))
 
 
 def _plain(status: int, text: str, headers: dict[str, str]) -> web.Response:
-    return web.Response(status=status, text=text, content_type="text/plain", headers=headers)
+    return web.Response(status=status, body=text.encode(), content_type="text/plain", headers=headers)
 
 
 def _redirected(request: web.Request) -> web.Response | None:

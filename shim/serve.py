@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 
-from aiohttp import web
+from aiohttp import http_exceptions, web
 
 from shim.app import build_app
 from shim.listening import bound_url, open_socket
@@ -48,6 +48,17 @@ def _log_to_stderr(debug: bool) -> None:
         level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     logging.getLogger("asyncio").setLevel(logging.WARNING)
+    logging.getLogger("aiohttp.server").addFilter(_without_strangers_traces)
+
+
+def _without_strangers_traces(record: logging.LogRecord) -> bool:
+    """What others send that is no HTTP, and connections that break, are worth a line but no traceback."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, http_exceptions.HttpProcessingError | web.RequestPayloadError | ConnectionError):
+        record.msg, record.args = "%s: %s", (record.getMessage(), " ".join(str(error).split())[:200])
+        record.exc_info = None
+        record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+    return True
 
 
 async def _serve(settings: Settings, listener: socket.socket) -> None:
@@ -56,7 +67,11 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         LOG.warning("%s", warning)
     services = await open_services(settings)
     runner = web.AppRunner(
-        build_app(services), handler_cancellation=True, access_log=None, shutdown_timeout=_HANDLERS_SECONDS
+        build_app(services),
+        handler_cancellation=True,  # a client that goes away ends what was done for it
+        auto_decompress=False,  # as in Ollama, a body is what was sent
+        access_log=None,
+        shutdown_timeout=_HANDLERS_SECONDS,
     )
     try:
         await runner.setup()

@@ -26,7 +26,7 @@ from shim.settings import Settings
 LOG = logging.getLogger("shim.services")
 
 _DEFAULT_CONTEXT = 4096
-_NATIVE = "llama"
+_NATIVE, _FAKE = "llama", "fake"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,9 @@ def option_defaults(settings: Settings) -> OptionDefaults:
 
 
 def supervisor_settings(settings: Settings) -> SupervisorSettings:
-    """The supervisor's part of the settings."""
+    """The supervisor's part of the settings. SettingsError."""
+    if settings.engine not in (_NATIVE, _FAKE):
+        raise SettingsError(f"SHIM_ENGINE={settings.engine!r} is unknown; one of: {_NATIVE}, {_FAKE}")
     return SupervisorSettings(
         keep_alive_seconds=settings.keep_alive_seconds,
         max_loaded=settings.max_loaded,

@@ -13,7 +13,7 @@ from aiohttp import web
 from modelfiles.errors import BlobNotFound, ModelNotFound
 from modelfiles.package import Package
 from shim.bodies import Struct, decode
-from shim.errors import go_quoted, model_not_found, not_found
+from shim.errors import body_too_large, go_quoted, model_not_found, not_found
 from shim.framing import json_answer, progress_answer, stream_lines
 from shim.ollama import chat, fields, generate, models, names
 from shim.ollama.answers import Stamps
@@ -145,6 +145,8 @@ class _Ollama:
 
     async def _body(self, request: web.Request, shape: Struct) -> Body:
         """The decoded body, whatever its Content-Type says it is. ApiError."""
+        if (request.content_length or 0) > request.client_max_size:
+            raise body_too_large()  # before it is read
         data = await request.read()
         if len(data) <= _QUICK_BODY_BYTES:
             return decode(data, shape)

@@ -86,7 +86,9 @@ async def serving(folder: Path, **variables: str) -> AsyncIterator[Served]:
     environ = {"OLLAMA_MODELS": str(folder / "models"), "SHIM_ENGINE": "fake", **variables}
     services = await open_services(read_settings(environ, folder))
     try:
-        async with TestClient(TestServer(build_app(services))) as client:
+        server = TestServer(build_app(services))
+        await server.start_server(auto_decompress=False)
+        async with TestClient(server) as client:
             yield Served(client, services)
     finally:
         await services.close()

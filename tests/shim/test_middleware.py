@@ -61,11 +61,8 @@ async def client() -> AsyncIterator[Client]:
 
 async def test_unknown_paths_and_methods_speak_like_gin(client: Client) -> None:
     answer = await client.get("/nothing")
-    assert (answer.status, await answer.text(), answer.content_type) == (
-        404,
-        "404 page not found",
-        "text/plain",
-    )
+    assert (answer.status, await answer.text()) == (404, "404 page not found")
+    assert answer.headers["Content-Type"] == "text/plain"
     answer = await client.delete("/a")
     assert (answer.status, await answer.text()) == (405, "405 method not allowed")
     assert answer.headers["Allow"] == "GET, POST"

@@ -97,3 +97,33 @@ def test_an_impossible_address_is_one_readable_error(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert ended.stderr.startswith("Error: '127.0.0.1：5000' is no address to listen on")
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("SHIM_ENGINE", "magic", "Error: SHIM_ENGINE='magic' is unknown; one of: llama, fake"),
+        ("OLLAMA_KV_CACHE_TYPE", "q9", "Error: SHIM_KV_CACHE_TYPE='q9' is unknown; one of: f32, f16"),
+        (
+            "OLLAMA_ORIGINS",
+            "example.com",
+            "Error: SHIM_ORIGINS (or OLLAMA_ORIGINS): 'example.com' is no origin",
+        ),
+    ],
+)
+def test_settings_that_cannot_be_honoured_end_the_start(
+    tmp_path: Path, name: str, value: str, text: str
+) -> None:
+    server = ShimServer(tmp_path, {"SHIM_ENGINE": "fake", name: value})
+    ended = server.cli("serve", check=False)
+    assert ended.returncode == 1
+    assert text in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_what_is_no_http_is_a_line_in_the_log_and_no_traceback(server: ShimServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nnonsense\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.0 400 Bad Request")
+    wait_until(lambda: "Invalid header token" in server.log, 10, "the log tells of it")
+    assert "Traceback" not in server.log

@@ -277,3 +277,32 @@ async def test_any_content_type_and_authorization_will_do(served: Served) -> Non
     ):
         async with served.client.post("/api/show?x=1", data=b'{"model":"small"}', headers=headers) as answer:
             assert answer.status == 200
+
+
+async def test_a_body_is_what_was_sent_whatever_its_encoding_is_said_to_be(served: Served) -> None:
+    headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+    async with served.client.post("/api/show", data=b"{}", headers=headers) as answer:
+        assert (answer.status, await answer.json()) == (400, {"error": "model is required"})
+
+
+async def test_chunks_that_are_none_are_a_bad_request(served: Served) -> None:
+    url = served.client.make_url("/")
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    writer.write(b"POST /api/show HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+    await writer.drain()
+    writer.write(b"2\r\n{}\r\nZZ\r\n")
+    status = await asyncio.wait_for(reader.readline(), 10)
+    writer.close()
+    await writer.wait_closed()
+    assert status.split()[1] == b"400"
+
+
+async def test_a_body_that_is_announced_as_too_large_is_refused_unread(tmp_path: Path) -> None:
+    async with serving(tmp_path, SHIM_MAX_BODY_BYTES="1000") as served:
+        url = served.client.make_url("/")
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        writer.write(b"POST /api/show HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1001\r\n\r\n")
+        status = await asyncio.wait_for(reader.readline(), 10)
+        writer.close()
+        await writer.wait_closed()
+        assert status.split()[1] == b"413"
