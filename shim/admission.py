@@ -1,4 +1,4 @@
-"""Whether a model can serve a request, and with which options. Pure; the words are Ollama's.
+"""Whether a model can serve a request, and with which options. The words are Ollama's.
 
 The order of the checks is part of the contract: capabilities before options, and all of it before anything is
 loaded.
@@ -6,6 +6,7 @@ loaded.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from shim.options import Merged, OptionDefaults, ReplyOptions, merge
 from shim.requests import GenerateRequest, Generation
 from shim.resolve import Target
 
+LOG = logging.getLogger("shim.admission")
 _MOST_LOGPROBS = 20
 
 
@@ -51,8 +53,15 @@ class Admitted:
         """How the model writes calls of these tools."""
         if not tools:
             return None
-        builtin = self.target.package.config.parser
-        return choose_style(self.options.reply.tool_call_parser, template_source, builtin=builtin)
+        setting, builtin = self.options.reply.tool_call_parser, self.target.package.config.parser
+        style = choose_style(setting, template_source, builtin=builtin)
+        if style is None and setting is None:
+            LOG.info(
+                "%s: no known way of writing tool calls in its template, so they stay text; "
+                "PARAMETER tool_call_parser names one",
+                self.target.package.name.display,
+            )
+        return style
 
 
 def admit(

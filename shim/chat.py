@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 
 from runtime.lease import Lease
@@ -10,6 +11,8 @@ from shim.errors import bad_request
 from shim.generation import Generations, Outcome, Prompt, Settled
 from shim.prompt import merge_messages
 from shim.requests import ChatRequest
+
+LOG = logging.getLogger("shim.chat")
 
 
 class ChatService:
@@ -40,6 +43,8 @@ class ChatService:
         template = shared.template(admitted.target, tools=bool(request.tools)) or shared.fallback
         messages = merge_messages(package, request.messages)
         rendered = await shared.render(lease, admitted, template, messages, request.tools)
+        if rendered.dropped:
+            LOG.info("%s: %d old messages left out, to fit the context", request.model, rendered.dropped)
         prompt = Prompt(
             rendered.text,
             rendered.tokens,
