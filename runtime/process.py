@@ -214,20 +214,12 @@ async def start_worker(command: Sequence[str]) -> WorkerProcess:
     """Start ``command`` with ``--fd N`` behind it; LoadFailed when it cannot be started or says nothing."""
     ours, theirs = socket.socketpair()
     try:
-        # Its own sources come first on the worker's path, whatever folder the server was started in.
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            "--fd",
-            str(theirs.fileno()),
-            pass_fds=(theirs.fileno(),),
-            cwd=SOURCE_ROOT,
-            stdin=DEVNULL,
-            stdout=DEVNULL,
-            stderr=PIPE,
-        )
-    except OSError as error:
+        process = await _spawn((*command, "--fd", str(theirs.fileno())), theirs)
+    except BaseException as error:
         ours.close()
-        raise LoadFailed("engine", f"the worker cannot be started: {error}") from error
+        if isinstance(error, OSError):
+            raise LoadFailed("engine", f"the worker cannot be started: {error}") from error
+        raise
     finally:
         theirs.close()
     worker = WorkerProcess(process)
@@ -238,6 +230,13 @@ async def start_worker(command: Sequence[str]) -> WorkerProcess:
         await worker.stop()
         raise
     return worker
+
+
+async def _spawn(command: Sequence[str], inherited: socket.socket) -> Process:
+    """Its own sources come first on the worker's path, whatever folder the server was started in."""
+    return await asyncio.create_subprocess_exec(
+        *command, pass_fds=(inherited.fileno(),), cwd=SOURCE_ROOT, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
+    )
 
 
 async def _connect(worker: WorkerProcess, sock: socket.socket) -> None:
