@@ -6,9 +6,15 @@ processes and tests do.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from runtime.errors import LoadError
+
+# libgomp's default makes waiting threads spin for about a millisecond. When anything else wants the processor, that time
+# is taken from the very thread that is waited for: with two busy neighbours on two cores a token took 4 times as long
+# as with short spinning. Read once, when the library is loaded; whoever has set it keeps it.
+os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 try:
     from runtime.native._engine import ffi as _ffi

@@ -14,7 +14,7 @@ from pathlib import Path
 from cffi import FFI
 
 HERE = Path(__file__).parent
-SOURCES = ["engine.c", "slot.c", "decode.c", "sampler.c", "text.c", "outbox.c", "canary.c", "host.c"]
+SOURCES = ["engine.c", "calls.c", "slot.c", "decode.c", "sampler.c", "text.c", "outbox.c", "canary.c", "host.c"]
 
 
 def find_llama() -> tuple[Path, Path]:

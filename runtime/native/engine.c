@@ -1,7 +1,6 @@
 /* Life of an engine: requests come in through a queue, a free slot takes them, the loop steps until all are done. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "engine.h"
 
@@ -100,76 +99,6 @@ void shim_engine_free(shim_engine *e) {
     pthread_cond_destroy(&e->work);
     pthread_cond_destroy(&e->news);
     free(e);
-}
-
-static shim_job *copy_request(const shim_request *request) {
-    shim_job *job = calloc(1, sizeof *job);
-    if (!job) {
-        return NULL;
-    }
-    size_t size = (size_t)request->n_tokens * sizeof *job->tokens;
-    job->request = *request;
-    job->tokens = malloc(size);
-    job->stops = calloc((size_t)request->n_stops + 1, sizeof *job->stops);
-    bool ok = job->tokens && job->stops;
-    for (int32_t i = 0; ok && i < request->n_stops; i++) {
-        job->stops[i] = strdup(request->stops[i]);
-        ok = job->stops[i] != NULL;
-    }
-    if (!ok) {
-        shim_job_free(job);
-        return NULL;
-    }
-    memcpy(job->tokens, request->tokens, size);
-    job->request.tokens = job->tokens;
-    job->request.stops = (const char *const *)job->stops;
-    return job;
-}
-
-bool shim_engine_submit(shim_engine *e, const shim_request *request) {
-    shim_job *job = copy_request(request);
-    if (!job) {
-        return false;
-    }
-    pthread_mutex_lock(&e->lock);
-    if (e->queue_tail) {
-        e->queue_tail->next = job;
-    } else {
-        e->queue_head = job;
-    }
-    e->queue_tail = job;
-    pthread_cond_signal(&e->work);
-    pthread_mutex_unlock(&e->lock);
-    return true;
-}
-
-void shim_engine_cancel(shim_engine *e, int64_t id) {
-    pthread_mutex_lock(&e->lock);
-    for (shim_job *job = e->queue_head; job; job = job->next) {
-        job->cancelled |= job->request.id == id;
-    }
-    for (int32_t i = 0; i < e->config.n_slots; i++) {
-        shim_job *job = e->slots[i].job;
-        if (job && job->request.id == id) {
-            job->cancelled = true;
-        }
-    }
-    e->cancel_pending = true;
-    pthread_cond_signal(&e->work);
-    pthread_mutex_unlock(&e->lock);
-}
-
-static void announce(shim_engine *e) {
-    pthread_mutex_lock(&e->lock);
-    if (e->boxes[e->back].n_events > 0) {
-        pthread_cond_signal(&e->news);
-    }
-    pthread_mutex_unlock(&e->lock);
-}
-
-void shim_engine_reject(shim_engine *e, int64_t id, int32_t reason, const char *message) {
-    shim_report_failed(e, id, reason, message);
-    announce(e);
 }
 
 /* The idle slot that shares the longest beginning with the prompt; among those that share little, the one unused for
@@ -271,7 +200,7 @@ static void step(shim_engine *e) {
         e->stats.own_ns += shim_now_ns() - began - (e->stats.decode_ns - decoded);
     }
     if (count(e, SHIM_SLOT_PREFILL)) {
-        announce(e); /* the tokens just made don't wait for somebody else's prompt */
+        shim_announce(e); /* the tokens just made don't wait for somebody else's prompt */
         shim_prefill(e, count(e, SHIM_SLOT_GENERATE) > 0);
     }
 }
@@ -292,16 +221,6 @@ static void warm_up(shim_engine *e) {
     e->ready = true;
     pthread_cond_broadcast(&e->news);
     pthread_mutex_unlock(&e->lock);
-}
-
-int32_t shim_engine_wait_ready(shim_engine *e) {
-    pthread_mutex_lock(&e->lock);
-    while (!e->ready) {
-        pthread_cond_wait(&e->news, &e->lock);
-    }
-    int32_t result = e->warm_up_result;
-    pthread_mutex_unlock(&e->lock);
-    return result;
 }
 
 void shim_engine_run(shim_engine *e) {
@@ -333,54 +252,6 @@ void shim_engine_run(shim_engine *e) {
             e->stats.own_ns += admitted;
         }
     }
-}
-
-void shim_engine_stop(shim_engine *e) {
-    pthread_mutex_lock(&e->lock);
-    e->stopping = true;
-    pthread_cond_broadcast(&e->work);
-    pthread_cond_broadcast(&e->news);
-    pthread_mutex_unlock(&e->lock);
-}
-
-static void clear_box(shim_outbox *box) {
-    box->n_events = box->text.length = box->n_logprobs = box->n_ids = 0;
-}
-
-int32_t shim_engine_wait(shim_engine *e, int32_t timeout_ms, shim_events *out) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    pthread_mutex_lock(&e->lock);
-    int rc = 0;
-    while (rc == 0 && e->boxes[e->back].n_events == 0 && !e->stopping) {
-        rc = pthread_cond_timedwait(&e->news, &e->lock, &until);
-    }
-    shim_outbox *box = &e->boxes[e->back];
-    bool stopping = e->stopping;
-    e->back = 1 - e->back;
-    clear_box(&e->boxes[e->back]);
-    pthread_mutex_unlock(&e->lock);
-    *out = (shim_events){box->events, box->n_events, box->text.data, box->logprobs, box->ids};
-    return stopping && box->n_events == 0 ? -1 : box->n_events;
-}
-
-void shim_engine_stats(shim_engine *e, shim_stats *out) {
-    pthread_mutex_lock(&e->lock);
-    *out = e->stats; /* counters of the running loop: each a plain word, read as they are */
-    out->queued = out->busy = 0;
-    for (int32_t i = 0; i < e->config.n_slots; i++) {
-        out->busy += e->slots[i].job != NULL;
-    }
-    for (const shim_job *job = e->queue_head; job; job = job->next) {
-        out->queued++;
-    }
-    pthread_mutex_unlock(&e->lock);
 }
 
 int32_t shim_engine_logits(shim_engine *e, const int32_t *tokens, int32_t n_tokens, float *out) {

@@ -263,6 +263,9 @@ void shim_report_finished(shim_engine *e, shim_slot *slot, int32_t reason, int32
 void shim_report_cancelled(shim_engine *e, int64_t id);
 void shim_report_failed(shim_engine *e, int64_t id, int32_t reason, const char *message);
 
+/* calls.c */
+void shim_announce(shim_engine *e);
+
 /* decode.c */
 void shim_prefill(shim_engine *e, bool streams_wait);
 void shim_generate(shim_engine *e);
