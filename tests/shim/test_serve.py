@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import signal
 import socket
 import subprocess
@@ -11,7 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.live.server import COMMAND, ShimServer, wait_until
+from tests.live.server import COMMAND, ShimServer, is_gone, wait_until
+from tests.modelfiles.gguf.building import gguf
+from tests.shim.serving import CHATTING
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +39,26 @@ def test_a_signal_ends_it_in_order(server: ShimServer, number: signal.Signals) -
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", server.port))
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_streams_and_workers_end_with_it(server: ShimServer, tmp_path: Path, signals: int) -> None:
+    weights = tmp_path / "m.gguf"
+    weights.write_bytes(gguf(CHATTING))
+    server.create("small", weights)
+    body = {"model": "small", "prompt": "[[fake:forever]]", "options": {"num_predict": 100_000}}
+    items = server.stream("/api/generate", body)
+    next(items)
+    worker = server.worker()
+    for _ in range(signals):
+        server.process.send_signal(signal.SIGTERM)
+    seen: list[dict[str, object]] = []
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        seen.extend(items)
+    assert server.process.wait(10 / signals) in ((0,) if signals == 1 else (0, 143))
+    if signals == 1:
+        assert list(seen[-1]) == ["error"]
+    wait_until(lambda: is_gone(worker), 2, "the worker has ended")
 
 
 def test_open_connections_do_not_keep_it(server: ShimServer) -> None:
