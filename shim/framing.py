@@ -21,7 +21,12 @@ NDJSON = "application/x-ndjson"
 
 def json_answer(item: object) -> web.Response:
     """One object, without a newline, and its length."""
-    return web.Response(body=gojson.encode(item), content_type="application/json", charset="utf-8")
+    return encoded_answer(gojson.encode(item))
+
+
+def encoded_answer(data: bytes) -> web.Response:
+    """The same for an object that was encoded elsewhere, because it is large."""
+    return web.Response(body=data, content_type="application/json", charset="utf-8")
 
 
 def progress_answer(item: object) -> web.Response:

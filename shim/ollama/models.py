@@ -5,6 +5,7 @@ Key order is Ollama's; what it leaves out when empty is left out here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from datetime import tzinfo
 
@@ -115,8 +116,8 @@ def shown(info: ShowInfo, zone: tzinfo | None = None) -> Item:
             "messages": [message_item(message) for message in info.messages],
             "remote_model": info.remote_model,
             "remote_host": info.remote_host,
-            "model_info": sorted_keys(info.model_info),
-            "projector_info": sorted_keys(info.projector_info),
+            "model_info": _metadata(info.model_info),
+            "projector_info": _metadata(info.projector_info),
             "tensors": [
                 {"name": tensor.name, "type": tensor.type, "shape": list(tensor.shape)}
                 for tensor in info.tensors
@@ -140,11 +141,22 @@ def shown(info: ShowInfo, zone: tzinfo | None = None) -> Item:
     )
 
 
+def _metadata(values: Mapping[str, object]) -> object:
+    """Sorted by key, and with null for what JSON cannot say: a file may hold any float."""
+    return sorted_keys({key: _sayable(value) for key, value in values.items()})
+
+
+def _sayable(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return [_sayable(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
 def name_for_copilot(answer: Item, requested_name: str) -> None:
     """The editor shows this key as the model's name, so that it becomes the one that was asked for."""
     info = answer["model_info"]
     if isinstance(info, dict):
-        answer["model_info"] = sorted_keys({**info, "general.basename": requested_name})
+        answer["model_info"] = _metadata({**info, "general.basename": requested_name})
 
 
 def message_item(message: Message) -> Item:

@@ -10,11 +10,13 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from modelfiles.describe import ShowInfo
 from modelfiles.errors import BlobNotFound, ModelNotFound
 from modelfiles.package import Package
 from shim.bodies import Struct, decode
 from shim.errors import body_too_large, go_quoted, model_not_found, not_found
-from shim.framing import json_answer, progress_answer, stream_lines
+from shim.framing import encoded_answer, json_answer, progress_answer, stream_lines
+from shim.gojson import encode
 from shim.ollama import chat, fields, generate, models, names
 from shim.ollama.answers import Stamps
 from shim.ollama.progress import last_item, progress_lines
@@ -53,6 +55,17 @@ def _readable(path: str, handler: Handler) -> list[web.RouteDef]:
     return [web.get(path, handler, allow_head=False), web.head(path, handler)]
 
 
+def _is_copilot(request: web.Request) -> bool:
+    return request.headers.get("User-Agent", "").startswith(_COPILOT)
+
+
+def _encoded_show(info: ShowInfo, shown_name: str) -> bytes:
+    answer = models.shown(info)
+    if shown_name:
+        models.name_for_copilot(answer, shown_name)
+    return encode(answer)
+
+
 class _Ollama:
     """The handlers, over one set of services."""
 
@@ -84,10 +97,9 @@ class _Ollama:
     async def show(self, request: web.Request) -> web.Response:
         body = await self._body(request, fields.SHOW)
         info = await self._models.show(names.name_to_show(body), models.show_options(body))
-        answer = models.shown(info)
-        if request.headers.get("User-Agent", "").startswith(_COPILOT):
-            models.name_for_copilot(answer, names.requested(body))
-        return json_answer(answer)
+        shown_name = names.requested(body) if _is_copilot(request) else ""
+        # A whole vocabulary takes half a second to encode, which the event loop has no time for.
+        return encoded_answer(await self._threads.run(_encoded_show, info, shown_name))
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         body = await self._body(request, fields.CREATE)

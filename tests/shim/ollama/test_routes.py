@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientTimeout
 
-from tests.modelfiles.gguf.building import DENSE, MIXTURE, gguf
+from tests.modelfiles.gguf.building import ARRAY, DENSE, F32, MIXTURE, STRING, gguf
 from tests.shim.serving import CHATML, Served, serving
 
 BLOB = b"content" * 1000
@@ -306,3 +306,13 @@ async def test_a_body_that_is_announced_as_too_large_is_refused_unread(tmp_path:
         writer.close()
         await writer.wait_closed()
         assert status.split()[1] == b"413"
+
+
+async def test_weights_whose_metadata_json_cannot_say_are_described_all_the_same(served: Served) -> None:
+    odd = {**DENSE, "llama.scale": (F32, float("nan")), "llama.name": (STRING, b"\xff\xed\xa0\x80"),
+           "llama.range": (ARRAY, (F32, [1.5, float("inf")]))}  # fmt: skip
+    await served.create("odd", gguf(odd))
+    status, shown = await served.call("POST", "/api/show", {"model": "odd", "verbose": True})
+    assert status == 200
+    assert shown["model_info"]["llama.scale"] is None
+    assert shown["model_info"]["llama.range"] == [1.5, None]
