@@ -277,3 +277,14 @@ async def test_closing_the_services_ends_streams(tmp_path: Path) -> None:
         except ClientPayloadError:
             return
         assert list(json.loads(last)) == ["error"]
+
+
+async def test_many_clients_at_once_get_their_own_answers(served: Served) -> None:
+    async def ask(number: int) -> str:
+        say = f"[[fake:say]]answer {number}[[fake:end]]"
+        lines = await served.lines("/api/chat", asking(say))
+        assert lines[-1]["done"] is True
+        return "".join(line["message"]["content"] for line in lines)
+
+    answers = await asyncio.gather(*map(ask, range(32)))
+    assert answers == [f"answer {number}" for number in range(32)]
