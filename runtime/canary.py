@@ -1,9 +1,10 @@
 """Proves an engine build before it is trusted, once for each (library, processor, weight types).
 
-A build can be wrong for the processor it runs on: with some compilers, kernels for matrix tiles die with SIGILL on the
-first quantised product. So a process of its own multiplies with every weight type of the model first, with the
-re-arranged weight layouts ("extra buffers") and, when that dies or gives wrong numbers, without them. The verdict is
-kept in a file. `python -m runtime.canary` is that process; the rest runs in the server and loads no native code.
+A build can be wrong for the processor it runs on: with some compilers, kernels for matrix tiles die with
+SIGILL on the first quantised product. So a process of its own multiplies with every weight type of the
+model first, with the re-arranged weight layouts ("extra buffers") and, when that dies or gives wrong
+numbers, without them. The verdict is kept in a file. `python -m runtime.canary` is that process; the rest
+runs in the server and loads no native code.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ class Canary:
         self._lock = asyncio.Lock()
 
     async def prove(self, types: Iterable[str]) -> Verdict:
-        """The verdict for a model with these weight types; LoadFailed where the build can't be used at all."""
+        """The verdict for a model with these weight types; LoadFailed where the build can't be used at
+        all.
+        """
         wanted = sorted(set(types))
         libraries = find_libraries(self._libraries)
         async with self._lock:
@@ -98,18 +101,25 @@ class Canary:
         if plain_fault:
             raise LoadFailed(
                 "engine",
-                f"this build of llama.cpp does not work on this processor ({plain_fault}); build it again here: "
-                "`make clean setup`, or reinstall llama-cpp-python from source with CMAKE_ARGS=-DGGML_NATIVE=off",
+                f"this build of llama.cpp does not work on this processor ({plain_fault}); build it again "
+                f"here: "
+                "`make clean setup`, or reinstall llama-cpp-python from source with "
+                "CMAKE_ARGS=-DGGML_NATIVE=off",
             )
         return Verdict(
-            False, f"the engine build fails with re-arranged weights on this processor ({fault}); using plain ones"
+            False,
+            f"the engine build fails with re-arranged weights on this processor ({fault}); using plain ones",
         )
 
     async def _run(self, types: list[str], *, extra_buffers: bool) -> str:
-        """"" when the numbers are right, else what went wrong."""
+        """ "" when the numbers are right, else what went wrong."""
         arguments = ["--extra"] if extra_buffers else []
         process = await asyncio.create_subprocess_exec(
-            *self._command, *arguments, *types, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+            *self._command,
+            *arguments,
+            *types,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
         )
         try:
             out, _ = await asyncio.wait_for(process.communicate(), TIMEOUT_SECONDS)
@@ -138,7 +148,9 @@ class Canary:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Multiply with the named weight types; prints {"fault": "", "worst": …}. Dies where the build is broken."""
+    """Multiply with the named weight types; prints {"fault": "", "worst": …}. Dies where the build is
+    broken.
+    """
     from runtime.binding.library import LOG_WARNING, ffi, lib, start, text
     from runtime.threads import thread_count
 

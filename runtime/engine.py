@@ -1,7 +1,7 @@
 """One loaded model that serves many requests at once; the hot loop runs in C on a thread of its own.
 
-Python tokenises prompts, hands requests over, and turns C events into values. It decides nothing while tokens are
-made. Fits `runtime.engine_protocol.Engine`; see there for what every method promises.
+Python tokenises prompts, hands requests over, and turns C events into values. It decides nothing while
+tokens are made. Fits `runtime.engine_protocol.Engine`; see there for what every method promises.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ NO_SEED = 0xFFFFFFFF  # llama.cpp takes this one for "random"
 def load_engine(
     path: str, architecture: str, options: LoadOptions, on_progress: Callable[[float], bool]
 ) -> NativeEngine:
-    """Load the GGUF and start its loop. Blocks; ``on_progress(fraction)`` returning False aborts (LoadError)."""
+    """Load the GGUF and start its loop. Blocks; ``on_progress(fraction)`` returning False aborts
+    (LoadError).
+    """
     began = time.monotonic()
     version = library.start()
     free_before = devices.gpu_free_bytes()

@@ -21,12 +21,14 @@ def fit_prompt(
         return tokens, 0
     if not truncate:
         raise TooLong(
-            f"exceed_context_size_error: the request ({len(tokens)} tokens) exceeds the available context size "
+            f"exceed_context_size_error: the request ({len(tokens)} tokens) exceeds the available "
+            f"context size "
             f"({num_ctx} tokens); shorten it or raise num_ctx"
         )
     if not shift:
         raise TooLong(
-            "the prompt is longer than the context length currently available to the model; shorten the prompt, "
+            "the prompt is longer than the context length currently available to the model; shorten "
+            "the prompt, "
             "adjust the context length in settings, or use a model with a longer context length "
             f"({len(tokens)} tokens do not fit {num_ctx})"
         )

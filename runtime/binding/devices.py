@@ -37,5 +37,7 @@ def buffer_type(name: str) -> Any:
         known[text(lib.ggml_backend_buft_name(kind)).lower()] = kind
         known[text(lib.ggml_backend_dev_name(device)).lower()] = kind
     if name.lower() not in known:
-        raise LoadError("unsupported", f"no device or buffer named {name!r}; there are: {', '.join(sorted(known))}")
+        raise LoadError(
+            "unsupported", f"no device or buffer named {name!r}; there are: {', '.join(sorted(known))}"
+        )
     return known[name.lower()]

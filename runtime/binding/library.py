@@ -1,7 +1,7 @@
 """Loads the native module once and proves that it meets the llama.cpp it was compiled for.
 
-Knows nothing of models. Importing this module loads llama.cpp's shared libraries (about 30 MB), so only worker
-processes and tests do.
+Knows nothing of models. Importing this module loads llama.cpp's shared libraries (about 30 MB), so only
+worker processes and tests do.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Any
 
 from runtime.errors import LoadError
 
-# libgomp's default makes waiting threads spin for about a millisecond. When anything else wants the processor, that time
-# is taken from the very thread that is waited for: with two busy neighbours on two cores a token took 4 times as long
-# as with short spinning. Read once, when the library is loaded; whoever has set it keeps it.
+# libgomp's default makes waiting threads spin for about a millisecond. When anything else wants the
+# processor, that time is taken from the very thread that is waited for: with two busy neighbours on two
+# cores a token took 4 times as long as with short spinning. Read once, when the library is loaded; whoever
+# has set it keeps it.
 os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 try:
@@ -39,7 +40,7 @@ def text(pointer: Any) -> str:
 
 
 def engine_version() -> str:
-    """"llama.cpp version / ggml version" of the libraries that are loaded."""
+    """ "llama.cpp version / ggml version" of the libraries that are loaded."""
     return f"{text(lib.llama_version())} / {text(lib.ggml_version())}"
 
 

@@ -1,7 +1,7 @@
 """A loaded model with its context: LoadOptions in, C handles out, everything freed in the right order.
 
-llama.cpp aborts the process on many bad values, so what reaches it from here is checked first. Numbers that depend on
-the file (expert counts) are checked against its header before a worker is started.
+llama.cpp aborts the process on many bad values, so what reaches it from here is checked first. Numbers that
+depend on the file (expert counts) are checked against its header before a worker is started.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def check_options(options: LoadOptions) -> None:
         try:
             re.compile(pattern)
         except re.error as problem:
-            raise LoadError("unsupported", f"tensor override {pattern!r} is no pattern: {problem}") from problem
+            raise LoadError(
+                "unsupported", f"tensor override {pattern!r} is no pattern: {problem}"
+            ) from problem
 
 
 def expert_patterns(options: LoadOptions) -> list[str]:
@@ -125,8 +127,14 @@ class _Params:
 def fill_override(item: Any, key: str, value: int | float | bool | str) -> None:
     """Write one metadata override; LoadError where it does not fit llama.cpp's fixed fields."""
     encoded = key.encode()
-    if not encoded or len(encoded) > MAX_KEY_BYTES or (isinstance(value, str) and len(value.encode()) > MAX_KEY_BYTES):
-        raise LoadError("unsupported", f"metadata override {key!r}: key and text must have 1 to {MAX_KEY_BYTES} bytes")
+    if (
+        not encoded
+        or len(encoded) > MAX_KEY_BYTES
+        or (isinstance(value, str) and len(value.encode()) > MAX_KEY_BYTES)
+    ):
+        raise LoadError(
+            "unsupported", f"metadata override {key!r}: key and text must have 1 to {MAX_KEY_BYTES} bytes"
+        )
     item.key = encoded
     if isinstance(value, bool):
         item.tag, item.val_bool = lib.LLAMA_KV_OVERRIDE_TYPE_BOOL, value
@@ -210,7 +218,8 @@ def _with_context(model: Any, options: LoadOptions, threads: int) -> LoadedModel
         lib.llama_model_free(model)
         raise LoadError(
             "out_of_memory",
-            f"no context of {options.num_parallel} x {num_ctx} tokens could be made; most likely memory is short: "
+            f"no context of {options.num_parallel} x {num_ctx} tokens could be made; most likely memory "
+            f"is short: "
             "lower num_ctx, or use cache_type_k and cache_type_v q8_0",
         )
     vocab = lib.llama_model_get_vocab(model)

@@ -1,8 +1,9 @@
-"""Compiles the native engine (cffi API mode) against the llama.cpp headers and libraries that llama-cpp-python ships.
+"""Compiles the native engine (cffi API mode) against the llama.cpp headers and libraries that
+llama-cpp-python ships.
 
-Only those headers and shared libraries are used, never llama-cpp-python's own Python layer. The libraries are linked by
-their SONAME with a run path relative to this module, so exactly one copy of each is loaded: the wheel holds every
-library under three names, and a second copy would have a registry of its own.
+Only those headers and shared libraries are used, never llama-cpp-python's own Python layer. The libraries
+are linked by their SONAME with a run path relative to this module, so exactly one copy of each is loaded:
+the wheel holds every library under three names, and a second copy would have a registry of its own.
 """
 
 import importlib.util
@@ -14,7 +15,17 @@ from pathlib import Path
 from cffi import FFI
 
 HERE = Path(__file__).parent
-SOURCES = ["engine.c", "calls.c", "slot.c", "decode.c", "sampler.c", "text.c", "outbox.c", "canary.c", "host.c"]
+SOURCES = [
+    "engine.c",
+    "calls.c",
+    "slot.c",
+    "decode.c",
+    "sampler.c",
+    "text.c",
+    "outbox.c",
+    "canary.c",
+    "host.c",
+]
 
 
 def find_llama() -> tuple[Path, Path]:
@@ -22,18 +33,23 @@ def find_llama() -> tuple[Path, Path]:
     spec = importlib.util.find_spec("llama_cpp")
     if spec is None or spec.origin is None:
         raise SystemExit(
-            "The native engine is built against llama-cpp-python, which is not installed in this environment.\n"
+            "The native engine is built against llama-cpp-python, which is not installed in this "
+            "environment.\n"
             "Run `make setup`, or `pip install llama-cpp-python==0.3.36` first."
         )
     package = Path(spec.origin).parent
     include, libraries = package.parent / "include", package / "lib"
     if not (include / "llama.h").exists() or not libraries.is_dir():
-        raise SystemExit(f"llama-cpp-python at {package} has no headers or libraries: install it again from source.")
+        raise SystemExit(
+            f"llama-cpp-python at {package} has no headers or libraries: install it again from source."
+        )
     return include, libraries
 
 
 def version_of(libraries: Path) -> str:
-    """"llama.cpp version / ggml version" of the libraries compiled against; a worker refuses to run with others."""
+    """ "llama.cpp version / ggml version" of the libraries compiled against; a worker refuses to run with
+    others.
+    """
     ffi = FFI()
     ffi.cdef("const char *llama_version(void); const char *ggml_version(void);")
     suffix = "dylib" if sys.platform == "darwin" else "so"
@@ -61,13 +77,24 @@ def make_builder() -> FFI:
         "runtime.native._engine",
         '#include "engine.h"\n#include "ggml-backend.h"\n'
         f'const char *shim_built_for(void) {{ return "{version_of(libraries)}"; }}\n',
-        sources=[str((HERE / name).relative_to(Path.cwd())) if HERE.is_relative_to(Path.cwd()) else str(HERE / name)
-                 for name in SOURCES],
+        sources=[
+            str((HERE / name).relative_to(Path.cwd()))
+            if HERE.is_relative_to(Path.cwd())
+            else str(HERE / name)
+            for name in SOURCES
+        ],
         include_dirs=[str(include), str(HERE)],
         library_dirs=[str(libraries)],
         libraries=["llama", "ggml", "ggml-base"],
-        extra_compile_args=["-std=gnu11", "-O3", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter",
-                            *openmp],
+        extra_compile_args=[
+            "-std=gnu11",
+            "-O3",
+            "-Wall",
+            "-Wextra",
+            "-Wno-unused-function",
+            "-Wno-unused-parameter",
+            *openmp,
+        ],
         extra_link_args=[*runpath, *openmp, "-lpthread", "-lm"],
     )
     return builder

@@ -14,7 +14,9 @@ from runtime.errors import LoadFailed
 
 DIES = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
 DIES_WITH_EXTRA = f"import sys\nif '--extra' in sys.argv: {DIES}\nprint('{{\"fault\": \"\"}}')"
-LIES_WITH_EXTRA = "import sys, json; print(json.dumps({'fault': 'off by 3' if '--extra' in sys.argv else ''}))"
+LIES_WITH_EXTRA = (
+    "import sys, json; print(json.dumps({'fault': 'off by 3' if '--extra' in sys.argv else ''}))"
+)
 
 
 def python(code: str) -> tuple[str, ...]:
@@ -49,7 +51,7 @@ async def test_a_bad_layout_is_stepped_down_from(tmp_path: Path, code: str, said
 
 async def test_a_build_that_always_dies_is_refused(tmp_path: Path) -> None:
     memory = tmp_path / "engine.json"
-    with pytest.raises(LoadFailed, match="does not work on this processor.*SIGILL"):
+    with pytest.raises(LoadFailed, match=r"does not work on this processor.*SIGILL"):
         await Canary(memory, command=python(DIES)).prove(["Q4_K"])
     assert not memory.exists()
 
@@ -57,7 +59,7 @@ async def test_a_build_that_always_dies_is_refused(tmp_path: Path) -> None:
 async def test_a_damaged_memory_is_made_anew(tmp_path: Path) -> None:
     memory = tmp_path / "engine.json"
     memory.write_text("{half")
-    assert await Canary(memory, command=python("print('{\"fault\": \"\"}')")).prove(["Q4_K"]) == Verdict(True)
+    assert await Canary(memory, command=python('print(\'{"fault": ""}\')')).prove(["Q4_K"]) == Verdict(True)
     assert json.loads(memory.read_text())
 
 

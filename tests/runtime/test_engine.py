@@ -99,7 +99,9 @@ def test_options_that_would_abort_the_process_are_refused(dense_gguf: Path, opti
         LoadOptions(num_ctx=256, use_mlock=True),
         LoadOptions(num_ctx=256, flash_attention=False, cache_type_k="bf16", cache_type_v="f32"),
         LoadOptions(num_ctx=256, num_gpu=0, cpu_moe=True, tensor_overrides={r"blk\.1\.ffn": "CPU"}),
-        LoadOptions(num_ctx=256, num_cpu_moe=3, kv_overrides={"general.name": "renamed", "llama.rope.freq_base": 1e5}),
+        LoadOptions(
+            num_ctx=256, num_cpu_moe=3, kv_overrides={"general.name": "renamed", "llama.rope.freq_base": 1e5}
+        ),
     ],
 )
 def test_load_options_lead_to_a_working_model(moe_copies_gguf: Path, options: LoadOptions) -> None:

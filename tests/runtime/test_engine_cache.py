@@ -13,6 +13,7 @@ from runtime.events import Finished, Submit
 from runtime.options import LoadOptions, SamplingOptions
 from tests.runtime.engine_contract import Collector, Reply, greedy
 
+
 @dataclass(frozen=True)
 class Model:
     """A file, and how far the first token's log probability may move when batches have other shapes.
@@ -84,7 +85,12 @@ def test_second_turn_after_a_long_prompt(engine: NativeEngine) -> None:
 def test_reuse_changes_no_answer(engine: NativeEngine, model: Model, size: int) -> None:
     """Same prompt again, a longer one, and one that differs near the end, each against a fresh model."""
     base = prompt_tokens(size)
-    variants = [base, base + prompt_tokens(30, seed=1), base[:-8] + prompt_tokens(20, seed=2), base[: size // 2]]
+    variants = [
+        base,
+        base + prompt_tokens(30, seed=1),
+        base[:-8] + prompt_tokens(20, seed=2),
+        base[: size // 2],
+    ]
     ask(engine, base)
     warm = [ask(engine, tokens) for tokens in variants]
     fresh_engine = model.load(num_ctx=16384)
@@ -97,7 +103,9 @@ def test_reuse_changes_no_answer(engine: NativeEngine, model: Model, size: int) 
 
 
 def test_the_end_of_a_prompt_may_differ_cheaply(engine: NativeEngine) -> None:
-    """A thinking block opened at the end of one turn is gone in the next: that costs a few tokens, not all."""
+    """A thinking block opened at the end of one turn is gone in the next: that costs a few tokens, not
+    all.
+    """
     base = prompt_tokens(3000)
     ask(engine, base)
     changed = ask(engine, base[:-6] + prompt_tokens(40, seed=5))
@@ -115,8 +123,8 @@ def test_conversations_keep_their_own_slots(engine: NativeEngine) -> None:
     one, two = prompt_tokens(600, seed=1), prompt_tokens(600, seed=2)
     ask(engine, one)
     ask(engine, two)
-    assert ask(engine, one + [5, 6, 7]).finished.cached_tokens >= 580
-    assert ask(engine, two + [5, 6, 7]).finished.cached_tokens >= 580
+    assert ask(engine, [*one, 5, 6, 7]).finished.cached_tokens >= 580
+    assert ask(engine, [*two, 5, 6, 7]).finished.cached_tokens >= 580
 
 
 def test_cancel_in_the_middle_of_a_prompt_then_again(engine: NativeEngine) -> None:
@@ -143,7 +151,9 @@ def test_parallel_requests_give_what_single_ones_give(engine: NativeEngine, mode
 
 
 def test_context_shift_keeps_the_beginning(tiny_qwen3moe_gguf: Path) -> None:
-    """After a shift the slot's record and the KV cache still agree: the continued prompt is reused rightly."""
+    """After a shift the slot's record and the KV cache still agree: the continued prompt is reused
+    rightly.
+    """
     options = LoadOptions(num_ctx=256)
     engine = load_engine(str(tiny_qwen3moe_gguf), "qwen3moe", options, lambda _: True)
     sampling = SamplingOptions(temperature=0, num_predict=400, num_keep=10)
