@@ -25,7 +25,7 @@ from runtime.options import LoadOptions, SamplingOptions
 from runtime.supervisor import LoadedModel, ModelSpec
 from shim.admission import Admitted, admit
 from shim.errors import bad_request
-from shim.options import OptionDefaults
+from shim.options import Merged, OptionDefaults
 from shim.prompt import ContextFitter, Rendered
 from shim.reply import Reply, Task, exceeds_context
 from shim.requests import Generation
@@ -109,6 +109,16 @@ def new_call_id() -> str:
     return "call_" + "".join(secrets.choice(_ID_CHARACTERS) for _ in range(8))
 
 
+def worth_reloading(options: Merged, loaded_context: int) -> frozenset[str]:
+    """The given load options for whose sake a loaded model may be loaded again.
+
+    A PARAMETER num_ctx of the model itself is no reason while the model is up with a larger context: somebody
+    asked for that one, and a client that does not care must not throw it out.
+    """
+    enough = loaded_context >= options.load.num_ctx and "num_ctx" not in options.requested
+    return options.explicit - {"num_ctx"} if enough else options.explicit
+
+
 class Generations:
     """Made once; its methods may be called at the same time."""
 
@@ -147,12 +157,13 @@ class Generations:
         Raises StoreError if the model's file was changed, and the errors of `runtime`.
         """
         spec = admitted.spec
-        if not any(model.spec.key == spec.key for model in self._supervisor.loaded()):
+        loaded = next((model for model in self._supervisor.loaded() if model.spec.key == spec.key), None)
+        if loaded is None:
             await self.resolver.check_unchanged(admitted.target)
         lease = await self._supervisor.acquire(
             spec,
             admitted.options.load,
-            explicit=admitted.options.explicit,
+            explicit=worth_reloading(admitted.options, loaded.context_length if loaded else 0),
             keep_alive=admitted.request.keep_alive,
         )
         kept = False
