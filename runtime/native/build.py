@@ -23,6 +23,7 @@ SOURCES = [
     "sampler.c",
     "text.c",
     "outbox.c",
+    "masks.c",
     "canary.c",
     "host.c",
 ]

@@ -59,6 +59,7 @@ void shim_engine_cancel(shim_engine *e, int64_t id) {
     }
     e->cancel_pending = true;
     pthread_cond_signal(&e->work);
+    pthread_cond_broadcast(&e->grants);
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -90,14 +91,13 @@ void shim_engine_stop(shim_engine *e) {
     e->stopping = true;
     pthread_cond_broadcast(&e->work);
     pthread_cond_broadcast(&e->news);
+    pthread_cond_broadcast(&e->wants);
+    pthread_cond_broadcast(&e->grants);
     pthread_mutex_unlock(&e->lock);
 }
 
-static void clear_box(shim_outbox *box) {
-    box->n_events = box->text.length = box->n_logprobs = box->n_ids = 0;
-}
-
-int32_t shim_engine_wait(shim_engine *e, int32_t timeout_ms, shim_events *out) {
+/* The wall-clock time that pthread_cond_timedwait takes. */
+struct timespec shim_deadline(int32_t timeout_ms) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += timeout_ms / 1000;
@@ -106,6 +106,15 @@ int32_t shim_engine_wait(shim_engine *e, int32_t timeout_ms, shim_events *out) {
         until.tv_sec++;
         until.tv_nsec -= 1000000000;
     }
+    return until;
+}
+
+static void clear_box(shim_outbox *box) {
+    box->n_events = box->text.length = box->n_logprobs = box->n_ids = 0;
+}
+
+int32_t shim_engine_wait(shim_engine *e, int32_t timeout_ms, shim_events *out) {
+    struct timespec until = shim_deadline(timeout_ms);
     pthread_mutex_lock(&e->lock);
     int rc = 0;
     while (rc == 0 && e->boxes[e->back].n_events == 0 && !e->stopping) {

@@ -61,8 +61,14 @@ static bool record_logprobs(shim_slot *slot, shim_scratch *scratch, const float 
  * are copied first where both may be wanted. Touches nothing but the slot and the scratch: runs on any thread. */
 static void draw(const struct llama_vocab *vocab, shim_slot *slot, shim_scratch *scratch) {
     bool logprobs = slot->job->request.n_logprobs >= 0;
+    if (slot->job->request.constrained && slot->grant >= SHIM_GRANT_END) {
+        return;
+    }
     if (logprobs) {
         memcpy(scratch->raw, slot->logits, (size_t)scratch->n_vocab * sizeof *scratch->raw);
+    }
+    if (slot->job->request.constrained && slot->grant == SHIM_GRANT_MASK) {
+        shim_apply_mask(slot->logits, slot->mask, scratch->n_vocab);
     }
     slot->drawn = shim_sampler_next(&slot->sampler, scratch, slot->logits, slot->tokens, slot->n_tokens);
     if (logprobs && slot->drawn >= 0 && !llama_vocab_is_eog(vocab, slot->drawn) &&
@@ -74,6 +80,11 @@ static void draw(const struct llama_vocab *vocab, shim_slot *slot, shim_scratch 
 /* Draws for all slots, on the threads that have just computed: reading the logits of a large vocabulary takes longer
  * than all else that we do in a step. OpenMP reuses the team of llama.cpp's own parallel regions. */
 static void draw_all(shim_engine *e, shim_slot **slots, int32_t n) {
+    for (int32_t i = 0; i < n; i++) {
+        if (slots[i]->job->request.constrained) {
+            shim_wait_grant(e, slots[i]);
+        }
+    }
 #ifdef _OPENMP
     int32_t team = n < e->n_scratches ? n : e->n_scratches;
     if (team > 1) {
@@ -117,6 +128,14 @@ static int32_t push_text(shim_engine *e, shim_slot *slot, llama_token token) {
 static void take_token(shim_engine *e, shim_slot *slot) {
     const shim_request *r = &slot->job->request;
     llama_token token = slot->drawn;
+    if (r->constrained && slot->grant >= SHIM_GRANT_END) {
+        if (slot->grant == SHIM_GRANT_END) {
+            finish(e, slot, SHIM_FINISH_EOS, -1);
+        } else {
+            fail(e, slot, "the grammar allows no token here");
+        }
+        return;
+    }
     if (token < 0) {
         fail(e, slot, token == -1 ? "the model's output is not a number (a damaged file, or an overflow in the model)"
                                   : "out of memory");
@@ -137,6 +156,8 @@ static void take_token(shim_engine *e, shim_slot *slot) {
         finish(e, slot, SHIM_FINISH_STOP, stop);
     } else if (r->n_predict >= 0 && slot->n_generated >= r->n_predict) {
         finish(e, slot, SHIM_FINISH_PREDICT, -1);
+    } else if (r->constrained && !shim_want_mask(e, slot, token)) {
+        fail(e, slot, "out of memory");
     }
 }
 

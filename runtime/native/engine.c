@@ -54,6 +54,8 @@ shim_engine *shim_engine_new(struct llama_context *ctx, shim_engine_config confi
     pthread_mutex_init(&e->lock, NULL);
     pthread_cond_init(&e->work, NULL);
     pthread_cond_init(&e->news, NULL);
+    pthread_cond_init(&e->wants, NULL);
+    pthread_cond_init(&e->grants, NULL);
     if (!make_slots(e) || !make_scratches(e)) {
         shim_engine_free(e);
         return NULL;
@@ -80,6 +82,7 @@ void shim_engine_free(shim_engine *e) {
         free(slot->text.pending.data);
         free(slot->logprobs);
         free(slot->ids);
+        free(slot->mask);
     }
     while (e->queue_head) {
         shim_job *next = e->queue_head->next;
@@ -98,6 +101,8 @@ void shim_engine_free(shim_engine *e) {
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->work);
     pthread_cond_destroy(&e->news);
+    pthread_cond_destroy(&e->wants);
+    pthread_cond_destroy(&e->grants);
     free(e);
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "llama.h"
 
@@ -51,6 +52,7 @@ typedef struct {
     bool shift;
     bool want_ids; /* the finished event carries the generated token ids */
     bool special;  /* render control tokens in the text */
+    bool constrained; /* every token waits for a mask, see shim_engine_next_want */
     const char *const *stops; /* zero-terminated, none empty */
     int32_t n_stops;
 } shim_request;
@@ -118,6 +120,17 @@ void shim_engine_reject(shim_engine *engine, int64_t id, int32_t reason, const c
 /* Blocks until there is something to report, the time is up (0 events), or the engine stops (-1).
  * The view is valid until the next call; one thread waits. */
 int32_t shim_engine_wait(shim_engine *engine, int32_t timeout_ms, shim_events *out);
+/* Constrained requests. After a request was opened (token -1) and after each of its tokens, the engine wants the mask of
+ * the next one: bit i of word i/32 allows token i. Somebody waits for wants on another thread, fills the mask while
+ * the model computes, and grants it; so a mask costs time only if it takes longer than a token. */
+typedef struct {
+    int64_t id;
+    llama_token token; /* the one just chosen, -1 at the start */
+    uint32_t *mask;    /* (n_vocab + 31) / 32 words, of the request's slot */
+} shim_want;
+enum shim_grant { SHIM_GRANT_MASK = 1, SHIM_GRANT_ANY = 2, SHIM_GRANT_END = 3, SHIM_GRANT_FAILED = 4 };
+int32_t shim_engine_next_want(shim_engine *engine, int32_t timeout_ms, shim_want *out); /* 1, 0 time is up, -1 stopped */
+void shim_engine_grant(shim_engine *engine, int64_t id, int32_t grant);
 void shim_engine_stats(shim_engine *engine, shim_stats *out);
 /* Evaluates the prompt in sequence 0 of an engine that is not running and copies the last token's logits. */
 int32_t shim_engine_logits(shim_engine *engine, const int32_t *tokens, int32_t n_tokens, float *out);
@@ -196,6 +209,9 @@ typedef struct {
     llama_token drawn; /* -1 the logits are no numbers, -2 out of memory */
     int32_t n_generated, n_cached, n_shifted, n_unreported;
     shim_sampler sampler;
+    uint32_t *mask; /* NULL until a constrained request came */
+    int32_t grant;  /* shim_grant, 0 while the mask is being made; under the engine's lock */
+    bool wanting;   /* nobody has taken the want yet; likewise */
     shim_text text;
     shim_logprob *logprobs; /* not yet reported */
     int32_t n_logprobs, logprob_capacity;
@@ -234,7 +250,7 @@ struct shim_engine {
     uint64_t clock;
 
     pthread_mutex_t lock; /* everything below */
-    pthread_cond_t work, news;
+    pthread_cond_t work, news, wants, grants;
     shim_job *queue_head, *queue_tail;
     shim_outbox boxes[2];
     int32_t back;
@@ -265,6 +281,12 @@ void shim_report_failed(shim_engine *e, int64_t id, int32_t reason, const char *
 
 /* calls.c */
 void shim_announce(shim_engine *e);
+struct timespec shim_deadline(int32_t timeout_ms);
+
+/* masks.c */
+bool shim_want_mask(shim_engine *e, shim_slot *slot, llama_token token);
+int32_t shim_wait_grant(shim_engine *e, shim_slot *slot);
+void shim_apply_mask(float *logits, const uint32_t *mask, int32_t n_vocab);
 
 /* decode.c */
 void shim_prefill(shim_engine *e, bool streams_wait);

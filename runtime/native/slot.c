@@ -172,13 +172,15 @@ bool shim_slot_open(shim_engine *e, shim_slot *slot) {
     shim_slot_rewind(e, slot, same < r->n_tokens ? same : r->n_tokens - 1);
     slot->n_cached = slot->n_tokens;
     slot->last_used = ++e->clock;
-    return shim_sampler_init(&slot->sampler, &r->sampling, e->n_vocab);
+    return shim_sampler_init(&slot->sampler, &r->sampling, e->n_vocab) &&
+           (!r->constrained || shim_want_mask(e, slot, -1));
 }
 
 void shim_slot_close(shim_engine *e, shim_slot *slot) {
     pthread_mutex_lock(&e->lock); /* shim_engine_cancel looks at jobs */
     shim_job *job = slot->job;
     slot->job = NULL;
+    slot->wanting = false;
     slot->state = SHIM_SLOT_IDLE;
     pthread_mutex_unlock(&e->lock);
     shim_sampler_free(&slot->sampler);
