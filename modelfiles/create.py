@@ -90,10 +90,16 @@ def _inherited(store: Store, text: str) -> _Base:
     shown = package.name.display
     layers = tuple(
         Layer(layer.media_type, layer.digest, layer.size, from_=shown, name=layer.name)
-        for layer in store.manifest(package.name).layers
+        for layer in package.layers
     )
-    headers = tuple(read_gguf(path) for path in (package.model_path, *package.projectors))
+    projectors = [layer.digest for layer in package.layers if layer.kind == "projector"]
+    headers = tuple(_header(store, digest) for digest in (package.model_digest, *projectors))
     return _Base(layers, frozenset(), headers, package.config, dict(package.parameters))
+
+
+def _header(store: Store, digest: str) -> GGUF:
+    with store.using_blob(digest) as path:
+        return read_gguf(path)
 
 
 def _source(text: str) -> Name:

@@ -109,6 +109,7 @@ class Package:
     messages: tuple[Message, ...] = ()
     licenses: tuple[str, ...] = ()
     parent_model: str = ""
+    layers: tuple[Layer, ...] = ()
 
     @property
     def modified(self) -> datetime:

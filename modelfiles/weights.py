@@ -6,15 +6,16 @@ Raises CreateError for files that make no model, BadGGUF for damaged ones, BlobN
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from io import FileIO
 
 from modelfiles.creation import Progress
 from modelfiles.errors import BadGGUF, CreateError, StoreError
-from modelfiles.gguf import GGUF, read_gguf
+from modelfiles.gguf import GGUF, parse_gguf, read_gguf
 from modelfiles.gguf.check import check_usable, kind_of, split_count
 from modelfiles.gguf.split import Joined, join_parts, order_parts, part_stem
+from modelfiles.gguf.window import ReadAt
 from modelfiles.package import LAYER_TYPE, Layer
 from modelfiles.store import Store
 
@@ -60,23 +61,24 @@ def _check_type(store: Store, files: Mapping[str, str]) -> None:
             "safetensors files are not supported yet; "
             "convert them to GGUF with llama.cpp's convert_hf_to_gguf.py"
         )
-    if not any(name.endswith(".gguf") or _has_magic(store, digest) for name, digest in files.items()):
+    present = [digest for digest in files.values() if store.has_blob(digest)]
+    if not any(name.endswith(".gguf") for name in files) and not any(
+        _has_magic(store, digest) for digest in present
+    ):
         raise CreateError("unknown type")
 
 
 def _has_magic(store: Store, digest: str) -> bool:
-    if not store.has_blob(digest):
-        return False
-    with open(store.blob_path(digest), "rb") as file:
+    with store.using_blob(digest) as path, open(path, "rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
 def _read(store: Store, name: str, digest: str, report: Report) -> _File:
-    path = store.blob_path(digest)
+    store.blob_path(digest)
     report(Progress("parsing GGUF"))
     if not _has_magic(store, digest):
         raise CreateError("supplied file was not in GGUF format")
-    with _naming(name):
+    with _naming(name), store.using_blob(digest) as path:
         header = read_gguf(path)
         if split_count(header) == 1:
             check_usable(header)
@@ -115,45 +117,56 @@ def _grouped(parts: Sequence[_File]) -> list[list[_File]]:
 
 
 def _joined(store: Store, parts: Sequence[_File], report: Report) -> Weights:
-    paths = [store.blob_path(part.digest) for part in parts]
-    with open(paths[0], "rb") as first, _naming(part_stem(parts[0].name)):
-        plan = join_parts(
-            [part.header for part in parts], lambda at, count: os.pread(first.fileno(), count, at)
-        )
-    free = shutil.disk_usage(store.root).free
-    if plan.size > free:
-        raise StoreError(
-            f"no space left on device: joining the parts needs {plan.size} bytes, {free} are left"
-        )
-    total, done, reported = plan.size, 0, 0
-    with store.open_blob_writer() as writer:
-        for chunk in _content(plan, paths):
-            writer.write(chunk)
-            done += len(chunk)
-            if done - reported >= _REPORT_EVERY_BYTES or done == total:
-                report(Progress(f"joining {len(parts)} parts", _NO_DIGEST, total, done))
-                reported = done
-        digest = writer.finish()
-    with _naming(part_stem(parts[0].name)):
-        header = read_gguf(store.blob_path(digest))
-        check_usable(header)
+    with ExitStack() as stack:
+        sources = [stack.enter_context(_opened(store, part.digest)) for part in parts]
+        with _naming(part_stem(parts[0].name)):
+            plan = join_parts([part.header for part in parts], _reader(sources[0]))
+            header = parse_gguf(lambda at, count: plan.header[at : at + count], plan.size)
+            check_usable(header)
+        free = shutil.disk_usage(store.root).free
+        if plan.size > free:
+            raise StoreError(
+                f"no space left on device: joining the parts needs {plan.size} bytes, {free} are left"
+            )
+        digest = _write(store, plan, sources, report)
     return Weights(store.use_blob(digest, LAYER_TYPE + kind_of(header)), header, is_new=True)
 
 
-def _content(plan: Joined, paths: Sequence[Path]) -> Iterator[bytes | memoryview]:
+def _opened(store: Store, digest: str) -> FileIO:
+    with store.using_blob(digest) as path:
+        return open(path, "rb", buffering=0)
+
+
+def _reader(source: FileIO) -> ReadAt:
+    return lambda at, count: os.pread(source.fileno(), count, at)
+
+
+def _write(store: Store, plan: Joined, sources: Sequence[FileIO], report: Report) -> str:
+    """Make the joined file a blob; return its digest."""
+    done, reported = 0, 0
+    with store.open_blob_writer() as writer:
+        for chunk in _content(plan, sources):
+            writer.write(chunk)
+            done += len(chunk)
+            if done - reported >= _REPORT_EVERY_BYTES or done == plan.size:
+                report(Progress(f"joining {len(sources)} parts", _NO_DIGEST, plan.size, done))
+                reported = done
+        return writer.finish()
+
+
+def _content(plan: Joined, sources: Sequence[FileIO]) -> Iterator[bytes | memoryview]:
     """The joined file in pieces that share one buffer: each is void when the next one comes."""
     yield plan.header
     buffer = memoryview(bytearray(_CHUNK_BYTES))
     for piece in plan.pieces:
-        with open(paths[piece.part], "rb", buffering=0) as file:
-            file.seek(piece.offset)
-            left = piece.nbytes
-            while left:
-                count = file.readinto(buffer[:left])
-                if not count:
-                    raise StoreError(f"{paths[piece.part]} became shorter while it was read")
-                yield buffer[:count]
-                left -= count
+        source, left = sources[piece.part], piece.nbytes
+        source.seek(piece.offset)
+        while left:
+            count = source.readinto(buffer[:left])
+            if not count:
+                raise StoreError(f"part {piece.part + 1} became shorter while it was read")
+            yield buffer[:count]
+            left -= count
         if piece.padding:
             yield bytes(piece.padding)
 

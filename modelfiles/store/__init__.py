@@ -8,7 +8,7 @@ a store that may only be read can be listed and run. All methods block.
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from modelfiles.errors import BlobNotFound, ModelfilesError, ModelNotFound, StoreError
@@ -85,6 +85,10 @@ class Store:
     def blob_path(self, digest: str) -> Path:
         """Raises InvalidDigest and BlobNotFound."""
         return self._blobs.path(digest)
+
+    def using_blob(self, digest: str) -> AbstractContextManager[Path]:
+        """The blob's path, to be opened at once; inside, that others removed it is BlobNotFound too."""
+        return self._blobs.using(digest)
 
     def read_blob(self, digest: str) -> bytes:
         """A small blob's content. Raises BlobNotFound, and StoreError where it is too large to be text."""

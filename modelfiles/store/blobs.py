@@ -6,6 +6,7 @@ Knows nothing of manifests, nor of who needs a blob.
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ Progress = Callable[[int, int], None]
 
 _CHUNK_BYTES = 1 << 20
 _SMALL_BYTES = 16 << 20
+_TOLD_EVERY_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +51,29 @@ class Blobs:
             raise BlobNotFound(digest)
         return path
 
+    @contextmanager
+    def using(self, digest: str) -> Iterator[Path]:
+        """The blob's path, to be opened or looked at. Others may remove it meanwhile: BlobNotFound, too."""
+        path = self.path(digest)
+        try:
+            yield path
+        except FileNotFoundError as error:
+            raise BlobNotFound(digest) from error
+        except OSError as error:
+            raise StoreError(f"cannot read {path}: {error.strerror}") from error
+
+    def status(self, digest: str) -> os.stat_result:
+        """Raises BlobNotFound."""
+        with self.using(digest) as path:
+            return path.stat()
+
     def size(self, digest: str) -> int:
         """Raises BlobNotFound."""
-        return self.path(digest).stat().st_size
+        return self.status(digest).st_size
 
     def read_small(self, digest: str) -> bytes:
         """The content of a blob that is no weights. Raises BlobNotFound and StoreError."""
-        path = self.path(digest)
-        with as_store_error(f"cannot read {path}"), open(path, "rb") as file:
+        with self.using(digest) as path, open(path, "rb") as file:
             data = file.read(_SMALL_BYTES + 1)
         if len(data) > _SMALL_BYTES:
             raise StoreError(f"{path} is too large to be text or parameters")
@@ -80,19 +97,20 @@ class Blobs:
 
     def adopt(self, file: NewFile, digest: str) -> None:
         """Make a finished file the blob of that digest, unless there is one already."""
-        if self.has(digest):
-            file.discard()
+        try:
             self.touch(digest)
-            return
-        with as_store_error(f"cannot write {self._layout.blob(digest)}"):
-            file.commit(self._layout.blob(digest))
+        except BlobNotFound:
+            with as_store_error(f"cannot write {self._layout.blob(digest)}"):
+                file.commit(self._layout.blob(digest))
+        else:
+            file.discard()
 
     def touch(self, digest: str) -> None:
         """Say that the blob is in use. One with other names belongs to someone else too and is left alone."""
-        path = self.path(digest)
-        if path.stat().st_nlink == 1:
-            with as_store_error(f"cannot touch {path}"):
-                os.utime(path)
+        with self.using(digest) as path:
+            if path.stat().st_nlink == 1:
+                with suppress(PermissionError):  # a blob of another user can be used all the same
+                    os.utime(path)
 
     def remove(self, digest: str) -> None:
         """Remove the name; a linked file keeps its other ones."""
@@ -167,15 +185,16 @@ def copy_and_hash(descriptor: int, target: NewFile, progress: Progress | None = 
 
 
 def _hashed(descriptor: int, progress: Progress | None, target: NewFile | None) -> "hashlib._Hash":
-    total, done = os.fstat(descriptor).st_size, 0
+    total, done, told = os.fstat(descriptor).st_size, 0, 0
     digest = hashlib.sha256()
     for chunk in _chunks(descriptor, total):
         digest.update(chunk)
         if target is not None:
             target.write(chunk)
         done += len(chunk)
-        if progress is not None:
+        if progress is not None and (done - told >= _TOLD_EVERY_BYTES or done == total):
             progress(done, total)
+            told = done
     return digest
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from modelfiles.errors import BadGGUF, StoreError
+from modelfiles.errors import BadGGUF, BlobNotFound, StoreError
 from modelfiles.gguf import read_gguf
 from modelfiles.store.blobs import TEMPORARY_PREFIX, Blobs, Progress, copy_and_hash, hash_file
 from modelfiles.store.durable import as_store_error, is_same_file, sync_folder, temporary_name
@@ -70,11 +70,12 @@ class Linker:
 
         Costs one look at the file's times, and a new hash only where they differ.
         """
-        path = self._blobs.path(digest)
         record = self._records.get(digest)
         if record is None or not record.shared:
+            self._blobs.path(digest)
             return
-        with _opened(path) as descriptor:
+        with self._blobs.using(digest) as path, open(path, "rb") as file:
+            descriptor = file.fileno()
             status = os.fstat(descriptor)
             if record.matches(status) and record.settled:
                 return
@@ -97,22 +98,23 @@ class Linker:
     def _known(self, status: os.stat_result, progress: Progress | None) -> str | None:
         """The digest of a file that was hashed before and is still in the store."""
         record = self._records.find(status)
-        if record is None or not self._blobs.has(record.digest):
+        try:
+            if record is None or self._blobs.size(record.digest) != record.size:
+                return None
+            self.use(record.digest)
+        except BlobNotFound:
             return None
-        if self._blobs.size(record.digest) != record.size:
-            return None
-        self.use(record.digest)
         if progress is not None:
             progress(record.size, record.size)
         return record.digest
 
     def _clone(self, path: Path, descriptor: int, progress: Progress | None) -> str | None:
         with self._blobs.new_file() as file:
+            status, now_ns = os.fstat(descriptor), self._now_ns()
             try:
                 fcntl.ioctl(file.descriptor, _FICLONE, descriptor)
             except OSError:
                 return None  # no such file system, or another one than the file's
-            status, now_ns = os.fstat(descriptor), self._now_ns()
             with as_store_error(f"cannot read {path}"):
                 digest = hash_file(file.descriptor, progress)
             self._note(digest, path, status, now_ns, shared=False)
@@ -137,7 +139,7 @@ class Linker:
                 os.fsync(descriptor)  # the blob is to survive a power cut, though others wrote it
             _check_unchanged(path, status, descriptor)
             present = self._blobs.has(digest)
-            shared = not present or os.path.samestat(self._blobs.path(digest).stat(), status)
+            shared = not present or os.path.samestat(self._blobs.status(digest), status)
             self._note(digest, path, status, now_ns, shared=shared)
             if present:
                 self.use(digest)

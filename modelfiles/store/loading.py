@@ -36,6 +36,7 @@ def load_package(name: Name, file: ManifestFile, blobs: Blobs) -> Package:
         messages=_messages(manifest.of_kind("messages"), blobs),
         licenses=tuple(_text(layer, blobs) for layer in manifest.of_kind("license")),
         parent_model=weights[-1].from_ if weights else "",
+        layers=manifest.layers,
     )
 
 

@@ -132,3 +132,4 @@ def test_a_joined_file_that_no_engine_can_run_is_refused(store: Store) -> None:
     with pytest.raises(BadGGUF, match="context_length"):
         make(store, {part_name(0): broken, part_name(1): part(1), part_name(2): part(2)})
     assert store.names() == []
+    assert len(os.listdir(store.root / "blobs")) == COUNT

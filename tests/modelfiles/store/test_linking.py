@@ -183,6 +183,27 @@ def test_a_blob_of_our_own_needs_no_verifying(store: Store) -> None:
     store.verify_linked(digest)
 
 
+def test_a_clone_is_a_file_of_its_own(
+    store: Store, weights: Path, hashing: Hashing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stands for file systems that clone, such as XFS and Btrfs: the call fills the new file."""
+
+    def clone(target: int, request: int, source: int) -> int:
+        assert request == 0x40049409
+        os.write(target, os.pread(source, 1 << 20, 0))
+        return 0
+
+    monkeypatch.setattr(fcntl, "ioctl", clone)
+    digest = store.link_file(weights).digest
+    assert store.link_file(weights).digest == digest
+    assert hashing.count == weights.stat().st_size
+    assert store.blob_path(digest).stat().st_ino != weights.stat().st_ino
+    with open(weights, "ab") as file:
+        file.write(b"more")
+    store.verify_linked(digest)
+    assert store.link_file(weights).digest != digest
+
+
 def test_without_links_the_file_is_copied_and_hashed_once(
     store: Store, weights: Path, hashing: Hashing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
