@@ -12,7 +12,7 @@ from modelfiles.package import Package
 _SPLITS_THINKING = re.compile(r"split\(\s*['\"]</think>['\"]")
 _TALKS_IN_CHANNELS = ("gptoss", "gpt-oss")
 # Values of the parser parameters that switch a parser off
-_OFF = ("", "none", "false", "False", "0")
+_NO_PARSER = ("", "0", "1", "auto", "false", "none", "off", "true")  # none named: off, or found by the template
 
 
 def capabilities(package: Package, gguf: GGUF | None, projectors: Sequence[GGUF] = ()) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ def _thinks(template: str) -> bool:
 
 def _is_set(package: Package, parameter: str) -> bool:
     value = package.parameters.get(parameter)
-    return isinstance(value, str) and value not in _OFF
+    return isinstance(value, str) and value.strip().lower() not in _NO_PARSER
 
 
 def _of_weights(gguf: GGUF) -> Iterator[str]:

@@ -6,9 +6,10 @@ used. Ours are checked here, because only here the model is known. Pure. Raises 
 
 from collections.abc import Mapping
 
-from modelfiles.errors import CreateError
+from modelfiles.errors import CreateError, ParameterError
 from modelfiles.gguf import GGUF, ArrayInfo
 from modelfiles.parameters import PARAMETERS, Parameter
+from modelfiles.replies.choice import check_parsers
 
 _EXPERTS, _EXPERTS_USED = "num_experts", "num_experts_used"
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -35,6 +36,10 @@ def checked_parameters(parameters: Mapping[str, object]) -> dict[str, object]:
             checked[name] = value
         else:
             checked[parameter.alias_of or name] = _checked(parameter, value)
+    try:
+        check_parsers(checked)
+    except ParameterError as error:
+        raise CreateError(str(error)) from error
     return checked
 
 

@@ -107,6 +107,8 @@ async def _look_after(store: Store, models: Models, threads: Threads, *, prune: 
             report = await threads.run_long(store.prune)
             if report.removed:
                 LOG.info("removed %d unused files from the store", len(report.removed))
+        else:
+            await threads.run_long(store.remove_abandoned)  # what a killed server left half-written
         await models.warm()
     except (ModelfilesError, OSError) as error:
         LOG.warning("cannot tidy up the store at %s: %s", store.root, error)
