@@ -12,7 +12,8 @@ from modelfiles.package import Package
 _SPLITS_THINKING = re.compile(r"split\(\s*['\"]</think>['\"]")
 _TALKS_IN_CHANNELS = ("gptoss", "gpt-oss")
 # Values of the parser parameters that switch a parser off
-_NO_PARSER = ("", "0", "1", "auto", "false", "none", "off", "true")  # none named: off, or found by the template
+# No parser is named: it is off, or found by the template.
+_NO_PARSER = ("", "0", "1", "auto", "false", "none", "off", "true")
 
 
 def capabilities(package: Package, gguf: GGUF | None, projectors: Sequence[GGUF] = ()) -> tuple[str, ...]:
