@@ -1,7 +1,7 @@
 """Whether a loaded model can serve a request, or must be loaded again with other options. Pure.
 
-Only options that the caller gave count, so that a client which leaves num_ctx out never throws out a model
-that another one loaded with it. Two options decide what the model says, not just how it runs: how many
+Only options that the caller gave count. A client which leaves num_ctx out never throws out a model that is up
+with a larger context, but it is not left with a smaller one either. Two options decide what the model says, not just how it runs: how many
 experts are used, and overrides of its metadata. Those always count, or one tag's experts would answer for
 another tag of the same weights.
 """
@@ -30,7 +30,18 @@ def differing_options(
     that asking again for a context that was clamped does not load again.
     """
     compared = [name for name in LoadOptions.__struct_fields__ if _counts(name, wanted, explicit)]
-    return tuple(name for name in compared if not _same(name, shape, loaded, effective, wanted))
+    differing = [name for name in compared if not _same(name, shape, loaded, effective, wanted)]
+    if "num_ctx" not in explicit and _context_is_short(shape, loaded, effective, wanted):
+        differing.append("num_ctx")
+    return tuple(differing)
+
+
+def _context_is_short(
+    shape: ModelShape, loaded: LoadOptions, effective: LoadOptions, wanted: LoadOptions
+) -> bool:
+    """Whether somebody else asked for less than is usual. What memory cut short is not asked for again."""
+    usual = clamp_context(shape, wanted.num_ctx)
+    return clamp_context(shape, loaded.num_ctx) < usual and effective.num_ctx < usual
 
 
 def _counts(name: str, wanted: LoadOptions, explicit: frozenset[str]) -> bool:

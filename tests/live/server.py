@@ -24,6 +24,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-c", "from shim.cli.main import main; main()"]
 START_SECONDS = 30.0
 STOP_SECONDS = 15.0
+PATIENCE_SECONDS = 300.0  # no answer is worth waiting longer for, however busy the machine
 
 
 def free_port() -> int:
@@ -99,7 +100,7 @@ class ShimServer:
                 raise AssertionError(f"the server ignored SIGTERM; its log:\n{self.log}") from None
 
     def client(self) -> ollama.Client:
-        return ollama.Client(host=self.host, trust_env=False, timeout=120)
+        return ollama.Client(host=self.host, trust_env=False, timeout=PATIENCE_SECONDS)
 
     def cli(self, *arguments: str, stdin: str = "", check: bool = True) -> subprocess.CompletedProcess[str]:
         """Runs `shim` with these arguments against this server."""
@@ -141,7 +142,7 @@ class ShimServer:
                 yield json.loads(line)
 
     def _connection(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
 
     def loaded(self) -> list[dict[str, Any]]:
         """What /api/ps lists."""

@@ -141,7 +141,7 @@ def test_16_a_long_prompt_does_not_stop_other_streams(start_server: StartServer,
     with_others = server.stream("/api/generate", long)
     began = time.monotonic()
     first: list[float] = []
-    reader = threading.Thread(target=lambda: first.extend(timed(with_others, 1)))
+    reader = threading.Thread(target=lambda: first.extend(timed(with_others, 1)), daemon=True)
     reader.start()
     during = [began]
     while reader.is_alive():

@@ -17,7 +17,17 @@ def differing(wanted: LoadOptions, *explicit: str, loaded: LoadOptions = LOADED)
 
 
 def test_what_the_caller_did_not_give_never_counts() -> None:
-    assert differing(LoadOptions(num_ctx=8192, num_batch=64, cpu_moe=True, cache_type_k="q8_0")) == ()
+    assert differing(LoadOptions(num_ctx=2048, num_batch=64, cpu_moe=True, cache_type_k="q8_0")) == ()
+
+
+@pytest.mark.parametrize(("loaded", "expected"), [(1024, ("num_ctx",)), (4096, ()), (8192, ())])
+def test_the_usual_context_is_missed_but_a_larger_one_is_kept(loaded: int, expected: tuple[str, ...]) -> None:
+    assert differing(LoadOptions(num_ctx=4096), loaded=LoadOptions(num_ctx=loaded)) == expected
+
+
+def test_a_usual_context_that_memory_cut_short_is_not_asked_for_again() -> None:
+    asked, effective = LoadOptions(num_ctx=4096), LoadOptions(num_ctx=1024)
+    assert differing_options(dense(), asked, effective, LoadOptions(num_ctx=4096), frozenset()) == ()
 
 
 @pytest.mark.parametrize(
