@@ -19,11 +19,20 @@ if [ ! -e $moe ] || [ demo/upcycle.py -nt $moe ]; then
     $python -m demo.upcycle "$dense" $moe --experts 8 --used 2 --mode copies
 fi
 
+# A process group of its own: Ctrl-C reaches this script alone, which then asks the server once to stop. A second
+# signal would make it end without finishing anything.
+set -m
 $shim serve &
 server=$!
-trap 'kill -TERM $server 2>/dev/null; wait $server; exit' INT TERM
+set +m
+stop() {
+    trap - EXIT INT TERM HUP
+    kill -TERM $server 2>/dev/null || true
+    wait $server
+}
+trap stop EXIT INT TERM HUP
 until $shim list >/dev/null 2>&1; do
-    kill -0 $server 2>/dev/null || { wait $server; exit; } # it has said why
+    kill -0 $server 2>/dev/null || exit 1 # it has said why
     sleep 0.2
 done
 $shim create demo -f demo/Modelfile
