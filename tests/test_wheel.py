@@ -17,7 +17,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGES = {"shim", "modelfiles", "runtime", "mirrors"}
 # Where a distribution's name is not the name that is imported
-IMPORTED_AS = {"llama-cpp-python": "llama_cpp", "json-repair": "json_repair"}
+IMPORTED_AS = {"llama-cpp-python": "llama_cpp"}
 # The engine's C code needs cffi and llama.cpp when it runs, though no Python file imports them
 USED_BY_THE_BINDING = {"cffi", "llama-cpp-python"}
 
