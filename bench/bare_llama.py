@@ -46,15 +46,15 @@ class BareLlama:
         began = time.perf_counter()
         texts = [self._tokenize(prompt) for prompt in prompts]
         last = [self._read(text, sequence) for sequence, text in enumerate(texts)]
-        first_seconds = time.perf_counter() - began
+        arrivals = [time.perf_counter() - began]
         for step in range(tokens - 1):
             self._batch.n_tokens = len(prompts)
             for sequence, token in enumerate(last):
                 self._put(sequence, token, len(texts[sequence]) + step, sequence, output=True)
             self._compute()
             last = [self._largest(sequence) for sequence in range(len(prompts))]
-        seconds = time.perf_counter() - began
-        return Decoded([Stream(first_seconds, seconds, tokens)] * len(prompts))
+            arrivals.append(time.perf_counter() - began)
+        return Decoded([Stream(tokens, arrivals)] * len(prompts))
 
     def prefill(self, prompt: str) -> Prefilled:
         self._forget()

@@ -67,4 +67,4 @@ def _body(prompt: str, tokens: int) -> dict[str, Any]:
 
 def _stream(timed: Timed) -> Stream:
     last = msgspec.json.decode(timed.lines[-1][1])
-    return Stream(timed.lines[0][0], timed.lines[-1][0], last["timings"]["predicted_n"])
+    return Stream(last["timings"]["predicted_n"], [seconds for seconds, _ in timed.lines[:-1]])

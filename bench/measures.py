@@ -11,11 +11,10 @@ from msgspec import Struct
 
 
 class Stream(Struct, frozen=True):
-    """One generated text: seconds from the request to its first and last token, and how many there were."""
+    """One generated text: how many tokens, and the seconds from the request to each piece of it."""
 
-    first_seconds: float
-    last_seconds: float
     tokens: int
+    arrivals: list[float]
 
 
 class Decoded(Struct, frozen=True):
@@ -44,12 +43,22 @@ Figures = dict[str, float]
 
 
 def tokens_per_second(decoded: Decoded) -> float:
-    """The rates of all streams together. The first token of each counts for reading its prompt, not here."""
-    return sum(
-        (stream.tokens - 1) / (stream.last_seconds - stream.first_seconds)
-        for stream in decoded.streams
-        if stream.tokens > 1
-    )
+    """The rate of all streams together, while all of them ran.
+
+    That is from when the last one has begun to when the first one has ended: reading the prompts of late ones
+    is not counted against early ones, and nobody gains from running alone in the end.
+    """
+    begun = max(stream.arrivals[0] for stream in decoded.streams)
+    ended = min(stream.arrivals[-1] for stream in decoded.streams)
+    if ended <= begun:
+        return 0.0
+    return sum(_tokens_between(stream, begun, ended) for stream in decoded.streams) / (ended - begun)
+
+
+def _tokens_between(stream: Stream, begun: float, ended: float) -> float:
+    """A piece may hold several tokens; all are taken to hold equally many."""
+    within = sum(begun < seconds <= ended for seconds in stream.arrivals)
+    return within * stream.tokens / len(stream.arrivals)
 
 
 def medians(rounds: Sequence[Figures]) -> Figures:

@@ -30,7 +30,7 @@ class OurEngine:
 
     def prefill(self, prompt: str) -> Prefilled:
         ((stream, finished),) = self._generate([prompt], 1)
-        return Prefilled(finished.prompt_tokens, finished.prompt_ns / 1e9, stream.first_seconds)
+        return Prefilled(finished.prompt_tokens, finished.prompt_ns / 1e9, stream.arrivals[0])
 
     def memory(self) -> Memory:
         return Memory(0, psutil.Process().memory_info().rss)
@@ -42,8 +42,8 @@ class OurEngine:
         sampling = SamplingOptions(temperature=0, num_predict=tokens)
         ids = list(range(self._next_id, self._next_id + len(prompts)))
         self._next_id += len(prompts)
-        first: dict[int, float] = {}
-        done: dict[int, tuple[Stream, Finished]] = {}
+        arrivals: dict[int, list[float]] = {id_: [] for id_ in ids}
+        done: dict[int, Finished] = {}
         began = time.perf_counter()
         for id_, prompt in zip(ids, prompts, strict=True):
             self._engine.submit(Submit(id_, prompt, sampling))
@@ -53,7 +53,8 @@ class OurEngine:
             for event in events:
                 if isinstance(event, Failed):
                     raise RuntimeError(event.message)
-                first.setdefault(event.id, now)
                 if isinstance(event, Finished):
-                    done[event.id] = Stream(first[event.id], now, event.generated_tokens), event
-        return [done[id_] for id_ in ids]
+                    done[event.id] = event
+                if event.text:
+                    arrivals[event.id].append(now)
+        return [(Stream(done[id_].generated_tokens, arrivals[id_]), done[id_]) for id_ in ids]

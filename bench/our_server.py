@@ -92,4 +92,4 @@ def _stream(timed: Timed) -> Stream:
     last = msgspec.json.decode(timed.lines[-1][1])
     if "error" in last:
         raise RuntimeError(last["error"])
-    return Stream(timed.lines[0][0], timed.lines[-1][0], last["eval_count"])
+    return Stream(last["eval_count"], [seconds for seconds, _ in timed.lines[:-1]])

@@ -5,13 +5,23 @@ import pytest
 from bench.measures import Decoded, Stream, medians, ratios, table, tokens_per_second
 
 
-def test_rates_of_streams_add_up() -> None:
-    decoded = Decoded([Stream(1.0, 3.0, 21), Stream(1.0, 2.0, 11)])
-    assert tokens_per_second(decoded) == pytest.approx(20)
+def test_one_stream_is_timed_from_its_first_token_to_its_last() -> None:
+    assert tokens_per_second(Decoded([Stream(5, [1.0, 1.5, 2.0, 2.5, 3.0])])) == pytest.approx(2)
 
 
-def test_a_stream_of_one_token_has_no_rate() -> None:
-    assert tokens_per_second(Decoded([Stream(1.0, 1.0, 1)])) == 0
+def test_streams_count_while_all_of_them_run() -> None:
+    """The late one's prompt slowed the early one down, and the early one ended first: neither counts."""
+    early = Stream(5, [0.0, 4.0, 5.0, 6.0, 7.0])
+    late = Stream(6, [4.0, 5.0, 6.0, 7.0, 7.5, 8.0])
+    assert tokens_per_second(Decoded([early, late])) == pytest.approx(2)
+
+
+def test_pieces_of_several_tokens_count_as_such() -> None:
+    assert tokens_per_second(Decoded([Stream(6, [1.0, 2.0, 3.0])])) == pytest.approx(2)
+
+
+def test_streams_that_never_ran_together_have_no_rate() -> None:
+    assert tokens_per_second(Decoded([Stream(2, [0.0, 1.0]), Stream(2, [2.0, 3.0])])) == 0
 
 
 def test_medians_skip_rounds_without_the_figure() -> None:
