@@ -21,7 +21,7 @@ from shim.headers import Headers
 from shim.models import Models
 from shim.options import OptionDefaults
 from shim.resolve import Resolver
-from shim.settings import Settings
+from shim.settings import Settings, choose_libraries
 
 LOG = logging.getLogger("shim.services")
 
@@ -52,6 +52,7 @@ class Services:
 
 async def open_services(settings: Settings) -> Services:
     """Everything for these settings, in the running event loop. Opens no socket and loads no model."""
+    choose_libraries(settings.llama_lib)
     threads = Threads()
     store = Store(settings.models, noprune=settings.no_prune)
     headers = Headers()

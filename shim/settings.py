@@ -9,7 +9,8 @@ command line needs `parse_host`. Opens no file and no socket.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -18,7 +19,7 @@ from shim.addresses import Address, parse_host
 from shim.durations import parse_duration
 from shim.errors import SettingsError
 
-__all__ = ["Address", "Settings", "parse_host", "read_settings", "settings_of_this_process"]
+__all__ = ["Address", "Settings", "choose_libraries", "parse_host", "read_settings", "settings_of_this_process"]
 
 FOREVER_SECONDS = -1.0
 _MIB = 1 << 20
@@ -187,3 +188,16 @@ def _origins(text: str) -> tuple[str, ...]:
                 "such as https://example.com, with at most one * in it"
             )
     return entries
+
+
+def choose_libraries(folder: str, environ: MutableMapping[str, str] = os.environ) -> None:
+    """Let workers, which inherit the environment, find llama.cpp's libraries in ``folder`` first.
+
+    They refuse libraries of another version than the binding was compiled for. SettingsError.
+    """
+    if not folder:
+        return
+    if not Path(folder).is_dir():
+        raise SettingsError(f"SHIM_LLAMA_LIB={folder!r} is no folder")
+    name = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
+    environ[name] = os.pathsep.join(filter(None, (folder, environ.get(name))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shim.errors import SettingsError
-from shim.settings import Settings, read_settings
+from shim.settings import Settings, choose_libraries, read_settings
 
 HOME = Path("/home/someone")
 
@@ -84,3 +85,14 @@ def test_importing_it_is_cheap() -> None:
     code = f"import sys, shim.settings; print(*[name for name in ({heavy}) if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_other_libraries_come_first_for_workers(tmp_path: Path) -> None:
+    name = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
+    environ = {name: "/elsewhere"}
+    choose_libraries("", environ)
+    assert environ == {name: "/elsewhere"}
+    choose_libraries(str(tmp_path), environ)
+    assert environ == {name: f"{tmp_path}{os.pathsep}/elsewhere"}
+    with pytest.raises(SettingsError, match="is no folder"):
+        choose_libraries(str(tmp_path / "missing"), environ)
