@@ -1,63 +1,82 @@
-"""llama.cpp itself: the shortest loop around the same shared libraries, by llama-cpp-python's plain bindings.
+"""llama.cpp itself: the shortest loop in C around the same shared libraries, compiled when the bench starts.
 
 This is the reference. It samples by taking the largest logit, makes no text while the clock runs and reports
 nothing, so a server can only come close to it.
 """
 
-import ctypes
+import importlib.util
 import time
+from pathlib import Path
 from typing import Any
 
-import llama_cpp
-import numpy as np
 import psutil
+from cffi import FFI
 
 from bench.contenders import Setup
 from bench.measures import Decoded, Memory, Prefilled, Stream
+from runtime.native.build import find_llama
 
 BATCH = 512
+SOURCE = Path(__file__).with_name("bare_llama.c")
+BUILD = Path(".cache") / "bench"
+DECLARATIONS = """
+typedef struct { ...; } bare;
+bare *bare_open(const char *path, int n_ctx, int n_seq, int n_batch, int n_threads);
+void bare_forget(bare *b);
+int bare_tokenize(bare *b, const char *text, int length, int *tokens, int room);
+int bare_read(bare *b, int sequence, const int *tokens, int n_tokens, int n_batch);
+int bare_write(bare *b, int n_sequences, int *last, int *positions);
+"""
+
+
+def compiled() -> Any:
+    """The C loop as a cffi module (ffi, lib), linked with the installed llama.cpp."""
+    include, libraries = find_llama()
+    builder = FFI()
+    builder.cdef(DECLARATIONS)
+    builder.set_source(
+        "_bare_llama",
+        SOURCE.read_text(),
+        include_dirs=[str(include)],
+        library_dirs=[str(libraries)],
+        libraries=["llama"],
+        extra_compile_args=["-O3"],
+        extra_link_args=[f"-Wl,-rpath,{libraries}"],
+    )
+    built = builder.compile(tmpdir=str(BUILD))
+    spec = importlib.util.spec_from_file_location("_bare_llama", built)
+    assert spec is not None and spec.loader is not None  # noqa: PT018  both or neither
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class BareLlama:
     """See `bench.contenders.Contender`."""
 
     def __init__(self, setup: Setup) -> None:
-        self._quiet = llama_cpp.llama_log_callback(lambda level, text, data: None)
-        llama_cpp.llama_log_set(self._quiet, ctypes.c_void_p(0))
-        llama_cpp.llama_backend_init()
-        model = llama_cpp.llama_model_load_from_file(
-            setup.model.encode(), llama_cpp.llama_model_default_params()
-        )
-        if model is None:
+        module = compiled()
+        self._ffi, self._lib = module.ffi, module.lib
+        path = setup.model.encode()
+        self._bare = self._lib.bare_open(path, setup.num_ctx, setup.slots, BATCH, setup.threads)
+        if self._bare == self._ffi.NULL:
             raise RuntimeError(f"llama.cpp cannot load {setup.model}")
-        settings = llama_cpp.llama_context_default_params()
-        settings.n_ctx = setup.num_ctx * setup.slots
-        settings.n_seq_max = setup.slots
-        settings.n_batch = settings.n_ubatch = BATCH
-        settings.n_threads = settings.n_threads_batch = setup.threads
-        self._model: Any = model
-        self._context: Any = llama_cpp.llama_init_from_model(model, settings)
-        self._vocabulary = llama_cpp.llama_model_get_vocab(model)
-        self._words = llama_cpp.llama_vocab_n_tokens(self._vocabulary)
-        self._batch = llama_cpp.llama_batch_init(BATCH, 0, 1)
 
     def decode(self, prompts: list[str], tokens: int) -> Decoded:
-        self._forget()
+        self._lib.bare_forget(self._bare)
         began = time.perf_counter()
         texts = [self._tokenize(prompt) for prompt in prompts]
-        last = [self._read(text, sequence) for sequence, text in enumerate(texts)]
+        last = self._ffi.new("int[]", [self._read(text, at) for at, text in enumerate(texts)])
+        positions = self._ffi.new("int[]", [len(text) for text in texts])
         arrivals = [time.perf_counter() - began]
-        for step in range(tokens - 1):
-            self._batch.n_tokens = len(prompts)
-            for sequence, token in enumerate(last):
-                self._put(sequence, token, len(texts[sequence]) + step, sequence, output=True)
-            self._compute()
-            last = [self._largest(sequence) for sequence in range(len(prompts))]
+        for _ in range(tokens - 1):
+            if self._lib.bare_write(self._bare, len(prompts), last, positions):
+                raise RuntimeError("llama_decode failed")
             arrivals.append(time.perf_counter() - began)
         return Decoded([Stream(tokens, arrivals)] * len(prompts))
 
     def prefill(self, prompt: str) -> Prefilled:
-        self._forget()
+        self._lib.bare_forget(self._bare)
         began = time.perf_counter()
         text = self._tokenize(prompt)
         tokenized = time.perf_counter()
@@ -69,42 +88,16 @@ class BareLlama:
         return Memory(0, psutil.Process().memory_info().rss)
 
     def close(self) -> None:
-        llama_cpp.llama_batch_free(self._batch)
-        llama_cpp.llama_free(self._context)
-        llama_cpp.llama_model_free(self._model)
-
-    def _forget(self) -> None:
-        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._context), True)
+        """The process ends now; it frees everything."""
 
     def _tokenize(self, text: str) -> list[int]:
         data = text.encode()
-        room = (llama_cpp.llama_token * (len(data) + 2))()
-        count = llama_cpp.llama_tokenize(self._vocabulary, data, len(data), room, len(room), True, True)
-        return list(room[:count])
+        room = self._ffi.new("int[]", len(data) + 2)
+        count = self._lib.bare_tokenize(self._bare, data, len(data), room, len(data) + 2)
+        return list(self._ffi.unpack(room, count))
 
     def _read(self, text: list[int], sequence: int) -> int:
-        """Evaluates a prompt in batches; the next token."""
-        for start in range(0, len(text), BATCH):
-            part = text[start : start + BATCH]
-            self._batch.n_tokens = len(part)
-            for at, token in enumerate(part):
-                self._put(at, token, start + at, sequence, output=start + at == len(text) - 1)
-            self._compute()
-        return self._largest(-1)
-
-    def _put(self, at: int, token: int, position: int, sequence: int, *, output: bool) -> None:
-        batch = self._batch
-        batch.token[at] = token
-        batch.pos[at] = position
-        batch.n_seq_id[at] = 1
-        batch.seq_id[at][0] = sequence
-        batch.logits[at] = output
-
-    def _compute(self) -> None:
-        code = llama_cpp.llama_decode(self._context, self._batch)
-        if code:
-            raise RuntimeError(f"llama_decode says {code}")
-
-    def _largest(self, index: int) -> int:
-        logits = llama_cpp.llama_get_logits_ith(self._context, index)
-        return int(np.argmax(np.ctypeslib.as_array(logits, (self._words,))))
+        token = int(self._lib.bare_read(self._bare, sequence, self._ffi.new("int[]", text), len(text), BATCH))
+        if token < 0:
+            raise RuntimeError("llama_decode failed")
+        return token

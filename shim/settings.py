@@ -19,7 +19,14 @@ from shim.addresses import Address, parse_host
 from shim.durations import parse_duration
 from shim.errors import SettingsError
 
-__all__ = ["Address", "Settings", "choose_libraries", "parse_host", "read_settings", "settings_of_this_process"]
+__all__ = [
+    "Address",
+    "Settings",
+    "choose_libraries",
+    "parse_host",
+    "read_settings",
+    "settings_of_this_process",
+]
 
 FOREVER_SECONDS = -1.0
 _MIB = 1 << 20
