@@ -1,9 +1,9 @@
 """Whether a loaded model can serve a request, or must be loaded again with other options. Pure.
 
-Only options that the caller gave count. A client which leaves num_ctx out never throws out a model that is up
-with a larger context, but it is not left with a smaller one either. Two options decide what the model says, not just how it runs: how many
-experts are used, and overrides of its metadata. Those always count, or one tag's experts would answer for
-another tag of the same weights.
+Only options that the caller gave count. A client which leaves num_ctx out never throws out a model that is
+up with a larger context, but it is not left with a smaller one either. Two options decide what the model
+says, not just how it runs: how many experts are used, and overrides of its metadata. Those always count, or
+one tag's experts would answer for another tag of the same weights.
 """
 
 from __future__ import annotations

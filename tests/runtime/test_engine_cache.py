@@ -26,8 +26,9 @@ class Model:
     architecture: str
     tolerance: float
 
-    def load(self, **options: int) -> NativeEngine:
-        return load_engine(str(self.path), self.architecture, LoadOptions(**options), lambda _: True)
+    def load(self, num_ctx: int, num_parallel: int = 1) -> NativeEngine:
+        options = LoadOptions(num_ctx=num_ctx, num_parallel=num_parallel)
+        return load_engine(str(self.path), self.architecture, options, lambda _: True)
 
 
 @pytest.fixture(params=["attention", "hybrid"])

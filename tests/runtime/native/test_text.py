@@ -65,7 +65,7 @@ def test_cut_at_the_first_stop_string_whatever_the_pieces(
         # With bytes coming one by one, the stop string that is complete first wins; nothing of it goes out.
         assert stop in encoded
         assert joined == data[: len(joined)]
-        assert data[len(joined) :].startswith(stop)  # type: ignore[arg-type]
+        assert data[len(joined) :].startswith(stop)
         assert not any(item in joined for item in encoded)
 
 
