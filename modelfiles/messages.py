@@ -63,7 +63,12 @@ def tool_from_json(value: Mapping[str, object]) -> Tool:
 
 def _parameters(schema: Mapping[str, object]) -> dict[str, object]:
     kept = _kept(schema, _PARAMETERS_KEYS)
-    return {"type": kept.pop("type", ""), **kept, "properties": kept.get("properties")}
+    # As in Go: an empty object stays one, and without any it is null.
+    return {
+        "type": kept.pop("type", ""),
+        **kept,
+        "properties": _keyword("properties", schema.get("properties")),
+    }
 
 
 def _kept(schema: Mapping[str, object], keys: tuple[str, ...]) -> dict[str, object]:
