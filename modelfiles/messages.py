@@ -73,7 +73,12 @@ def _parameters(schema: Mapping[str, object]) -> dict[str, object]:
 
 def _kept(schema: Mapping[str, object], keys: tuple[str, ...]) -> dict[str, object]:
     kept = ((key, _keyword(key, schema.get(key))) for key in keys)
-    return {key: value for key, value in kept if value not in (None, "", [], {})}
+    return {key: value for key, value in kept if not _is_absent(key, value)}
+
+
+def _is_absent(key: str, value: object) -> bool:
+    """Empty lists and texts say nothing, but for keywords that may hold anything; empty objects do."""
+    return value is None or (key not in ("items", "$defs") and value in ("", []))
 
 
 def _keyword(key: str, value: object) -> object:
