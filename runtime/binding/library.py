@@ -15,7 +15,7 @@ from runtime.errors import LoadError
 # processor, that time is taken from the very thread that is waited for: with two busy neighbours on two
 # cores a token took 4 times as long as with short spinning. Read once, when the library is loaded; whoever
 # has set it keeps it.
-os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 try:
     from runtime.native._engine import ffi as _ffi

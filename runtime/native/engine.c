@@ -106,11 +106,19 @@ void shim_engine_free(shim_engine *e) {
     free(e);
 }
 
-/* The idle slot that shares the longest beginning with the prompt; among those that share little, the one unused for
- * the longest time, so that other conversations stay cached. */
+/* Whether a slot next to this one is at work. llama.cpp computes sequences together only if their numbers follow each
+ * other: with 0, 2, 4 and 6 a step of four streams takes half as long again as with 0 to 3 (measured). */
+static bool beside_busy(const shim_engine *e, int32_t at) {
+    return (at > 0 && e->slots[at - 1].state != SHIM_SLOT_IDLE) ||
+           (at + 1 < e->config.n_slots && e->slots[at + 1].state != SHIM_SLOT_IDLE);
+}
+
+/* The idle slot that shares the longest beginning with the prompt; among those that share little, one beside the busy
+ * ones, and of these the one unused for the longest time, so that other conversations stay cached. */
 static shim_slot *free_slot(shim_engine *e, const shim_job *job) {
     shim_slot *best = NULL, *oldest = NULL;
     int32_t longest = 0;
+    bool oldest_beside = false;
     for (int32_t i = 0; i < e->config.n_slots; i++) {
         shim_slot *slot = &e->slots[i];
         if (slot->state != SHIM_SLOT_IDLE) {
@@ -121,8 +129,10 @@ static shim_slot *free_slot(shim_engine *e, const shim_job *job) {
             longest = same;
             best = slot;
         }
-        if (!oldest || slot->last_used < oldest->last_used) {
+        bool beside = beside_busy(e, i);
+        if (!oldest || beside > oldest_beside || (beside == oldest_beside && slot->last_used < oldest->last_used)) {
             oldest = slot;
+            oldest_beside = beside;
         }
     }
     bool worth_it = best && (longest * 2 >= best->n_tokens || longest * 2 >= job->request.n_tokens);

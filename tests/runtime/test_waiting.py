@@ -58,7 +58,8 @@ async def test_a_failure_reaches_those_it_concerns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("num_ctx", "explicit", "content"), [(4096, "num_ctx", True), (8192, "", True), (8192, "num_ctx", False)]
+    ("num_ctx", "explicit", "content"),
+    [(4096, "num_ctx", True), (2048, "", True), (8192, "", False), (8192, "num_ctx", False)],
 )
 async def test_who_is_content_with_anothers_load(num_ctx: int, explicit: str, content: bool) -> None:
     assert waiter("one", num_ctx, explicit).content_with(waiter()) is content

@@ -135,6 +135,9 @@ def _decoded_capacity(count: int) -> int:
 
 
 def _bounds(indexes: Sequence[Value], count: int, capacity: int) -> tuple[int, int, int]:
+    for index in indexes:
+        if index is None:  # Go looks into interfaces for index, but not here
+            raise Fault(f"cannot index slice/array with type {type_of(index).name}")
     given = [_index(index, capacity) for index in indexes]
     start, stop, end = [*given, *[0, count, capacity][len(given) :]]
     if start > stop:
