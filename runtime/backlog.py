@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TypeAlias
 
-from runtime.events import Failed, Finished, Text, Token, Tokens
+from runtime.events import Embedded, Failed, Finished, Text, Token, Tokens
 
-Answer: TypeAlias = Token | Finished | Failed | Tokens | Text
+Answer: TypeAlias = Token | Finished | Failed | Embedded | Tokens | Text
 JOIN_AT = 512  # single tokens that may wait before they are joined to one
 
 

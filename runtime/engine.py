@@ -19,8 +19,20 @@ from runtime.binding import devices, library
 from runtime.binding.library import ffi, lib
 from runtime.binding.model import LoadedModel, load_model
 from runtime.binding.vocabulary import Vocabulary
+from runtime.embeddings import EmbeddingPlan, plan_embeddings, rerank_template
 from runtime.errors import BadOptions, LoadError
-from runtime.events import EngineEvent, EngineInfo, Failed, Finished, Stats, Submit, Token, TokenLogprob
+from runtime.events import (
+    Embed,
+    Embedded,
+    EngineEvent,
+    EngineInfo,
+    Failed,
+    Finished,
+    Stats,
+    Submit,
+    Token,
+    TokenLogprob,
+)
 from runtime.options import LoadOptions, SamplingOptions
 from runtime.prompts import TooLong, fit_prompt
 from runtime.threads import thread_count
@@ -41,7 +53,9 @@ def load_engine(
     free_before = devices.gpu_free_bytes()
     threads = thread_count(options.num_thread)
     loaded = load_model(path, architecture, options, threads, on_progress)
+    embeddings = plan_embeddings(loaded.model, architecture)
     config = {
+        **embeddings.config(),
         "n_slots": loaded.num_parallel,
         "n_ctx_slot": loaded.num_ctx,
         "n_batch": loaded.num_batch,
@@ -53,7 +67,7 @@ def load_engine(
     if handle == ffi.NULL:
         loaded.close()
         raise LoadError("out_of_memory", "no memory for the engine's own tables")
-    engine = NativeEngine(loaded, handle, options)
+    engine = NativeEngine(loaded, handle, options, embeddings)
     try:
         engine.warm_up()
     except LoadError:
@@ -75,11 +89,15 @@ class NativeEngine:
 
     info: EngineInfo
 
-    def __init__(self, loaded: LoadedModel, handle: Any, options: LoadOptions) -> None:
+    def __init__(
+        self, loaded: LoadedModel, handle: Any, options: LoadOptions, embeddings: EmbeddingPlan
+    ) -> None:
         self.vocabulary = Vocabulary(loaded.vocab)
         self._loaded = loaded
         self._handle = handle
         self._options = options
+        self._embeddings = embeddings
+        self._generates = lib.llama_get_memory(loaded.context) != ffi.NULL  # else it only makes embeddings
         self._view = ffi.new("shim_events *")
         self._reading = threading.Lock()  # one reader, and none while the engine is freed
         self._calling = threading.Lock()  # the handle is not freed under a submit or cancel
@@ -105,12 +123,16 @@ class NativeEngine:
             n_ctx_train=int(lib.llama_model_n_ctx_train(model)),
             n_vocab=self.vocabulary.size,
             n_layer=int(lib.llama_model_n_layer(model)),
+            pooling=self._embeddings.pooling,
+            rerank_template=rerank_template(model),
             is_hybrid=bool(lib.llama_model_is_hybrid(model)),
             is_recurrent=bool(lib.llama_model_is_recurrent(model)),
             can_shift=bool(lib.llama_memory_can_shift(lib.llama_get_memory(loaded.context))),
             bos=self.vocabulary.bos,
             eos=self.vocabulary.eos,
             add_bos=self.vocabulary.adds_bos,
+            sep=int(lib.llama_vocab_sep(loaded.vocab)),
+            add_sep=bool(lib.llama_vocab_get_add_sep(loaded.vocab)),
             model_bytes=int(lib.llama_model_size(model)),
             device_bytes=device_bytes,
             host_bytes=resident_bytes(),
@@ -141,8 +163,34 @@ class NativeEngine:
         if not accepted:
             self._reject(request.id, lib.SHIM_FAILED_ENGINE, "out of memory")
 
+    def embed(self, request: Embed) -> None:
+        """See the protocol."""
+        try:
+            tokens = self._text(request)
+        except TooLong as problem:
+            self._reject(request.id, lib.SHIM_FAILED_TOO_LONG, str(problem))
+            return
+        except BadOptions as problem:
+            self._reject(request.id, lib.SHIM_FAILED_BAD_REQUEST, str(problem))
+            return
+        ids = ffi.from_buffer("int32_t[]", array("i", tokens))
+        with self._calling:
+            accepted = not self._closed and lib.shim_engine_embed(self._handle, request.id, ids, len(tokens))
+        if not accepted:
+            self._reject(request.id, lib.SHIM_FAILED_ENGINE, "out of memory")
+
+    def _text(self, request: Embed) -> list[int]:
+        self.vocabulary.check(request.tokens)
+        if not request.tokens:
+            raise BadOptions("the text has no tokens")
+        if len(request.tokens) > self._loaded.num_ctx:
+            raise TooLong(f"the text has {len(request.tokens)} tokens, the context holds {self._loaded.num_ctx}")
+        return request.tokens
+
     def _prompt(self, request: Submit) -> tuple[list[int], int]:
         """Token ids that fit the context, and how many were dropped."""
+        if not self._generates:
+            raise BadOptions("this model makes embeddings and cannot generate text")
         prompt = request.prompt
         if isinstance(prompt, str):
             tokens = self.vocabulary.tokenize(prompt, request.add_special)
@@ -216,6 +264,9 @@ class NativeEngine:
         logprobs = self._logprobs(event) if event.n_logprobs else []
         if event.kind == lib.SHIM_EVENT_TOKEN:
             return Token(event.id, text, event.n_tokens, logprobs)
+        if event.kind == lib.SHIM_EVENT_EMBEDDING:
+            floats = ffi.buffer(self._view.floats + event.floats_offset, event.n_floats * 4)
+            return Embedded(event.id, bytes(floats), event.prompt_tokens)
         stops, prompt, truncated = self._requests.pop(event.id, ((), None, 0))
         if event.kind == lib.SHIM_EVENT_FAILED:
             kinds = {lib.SHIM_FAILED_TOO_LONG: "too_long", lib.SHIM_FAILED_BAD_REQUEST: "bad_request"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from runtime.events import EngineEvent, EngineInfo, Stats, Submit
+from runtime.events import Embed, EngineEvent, EngineInfo, Stats, Submit
 from runtime.options import LoadOptions
 
 
@@ -26,6 +26,10 @@ class Engine(Protocol):
 
     def submit(self, request: Submit) -> None:
         """Queue a request; from any thread, never blocks. A bad request is answered by a ``Failed``."""
+        ...
+
+    def embed(self, request: Embed) -> None:
+        """Queue a text; from any thread, never blocks. Answered by one ``Embedded`` or ``Failed``."""
         ...
 
     def cancel(self, request_id: int) -> None:

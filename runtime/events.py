@@ -51,6 +51,13 @@ class Submit(Message, frozen=True):
     echo_tokens: bool = False
 
 
+class Embed(Message, frozen=True):
+    """Make the embedding of a text, its special tokens included; answered by ``Embedded`` or ``Failed``."""
+
+    id: int
+    tokens: list[int]
+
+
 class Cancel(Message, frozen=True):
     """Nobody reads request ``id`` any more. An unknown or finished id is no error."""
 
@@ -99,6 +106,10 @@ class EngineInfo(Struct, frozen=True, kw_only=True):
     extra_buffers: bool
     llama_version: str
     load_seconds: float
+    pooling: str = "last"  # of embeddings: mean, cls, last or rank
+    rerank_template: str = ""  # with {query} and {document}
+    sep: int = -1
+    add_sep: bool = False
 
 
 class Hello(Message, frozen=True):
@@ -168,6 +179,14 @@ class Finished(Message, frozen=True):
     logprobs: list[TokenLogprob] = []
 
 
+class Embedded(Message, frozen=True):
+    """The embedding of request ``id``: float32 numbers in the machine's order, as the model made them."""
+
+    id: int
+    vector: RawBytes
+    prompt_tokens: int
+
+
 class Failed(Message, frozen=True):
     """Request ``id`` ended with an error; the engine goes on."""
 
@@ -202,8 +221,8 @@ class Stats(Message, frozen=True):
     queued: int = 0
 
 
-EngineEvent: TypeAlias = Token | Finished | Failed
-ToWorker: TypeAlias = Load | Submit | Cancel | Tokenize | Detokenize | Shutdown
+EngineEvent: TypeAlias = Token | Finished | Failed | Embedded
+ToWorker: TypeAlias = Load | Submit | Embed | Cancel | Tokenize | Detokenize | Shutdown
 FromWorker: TypeAlias = (
-    Hello | Progress | Ready | LoadFailed | Token | Finished | Failed | Tokens | Text | Stats
+    Hello | Progress | Ready | LoadFailed | Token | Finished | Failed | Embedded | Tokens | Text | Stats
 )

@@ -19,6 +19,7 @@ from typing import cast
 
 from runtime.errors import BadOptions, LoadError
 from runtime.events import (
+    Embed,
     EngineEvent,
     EngineInfo,
     Failed,
@@ -28,6 +29,7 @@ from runtime.events import (
     Stats,
     Submit,
 )
+from runtime.fake_embedding import embedded
 from runtime.fake_script import BOS, EOS, N_VOCAB, decode_tokens, encode_text
 from runtime.fake_sequence import FakeSequence
 from runtime.options import LoadOptions
@@ -72,6 +74,10 @@ class FakeEngine:
             else:
                 self._queue.append(sequence)
             self._changed.notify_all()
+
+    def embed(self, request: Embed) -> None:
+        """A vector that depends on the tokens alone."""
+        self._report(embedded(request, self._info.num_ctx))
 
     def cancel(self, request_id: int) -> None:
         """End a waiting or running request."""

@@ -67,6 +67,10 @@ class Lease:
         )
         return self._runner.worker.generate(submit)
 
+    async def embed(self, tokens: list[int]) -> events.Embedded:
+        """The embedding of one text, special tokens included. GenerationFailed and WorkerDied."""
+        return await self._runner.worker.embed(tokens)
+
     async def tokenize(self, text: str, add_special: bool = True) -> list[int]:
         """Token ids of ``text``."""
         return await self._runner.worker.tokenize(text, add_special)

@@ -93,6 +93,12 @@ class WorkerProcess:
             if not ended:
                 self.channel.send(events.Cancel(request_id))
 
+    async def embed(self, tokens: list[int]) -> events.Embedded:
+        """The embedding of a text. Cancelling it cancels it in the engine."""
+        answer = await self._ask(events.Embed(0, tokens))
+        assert isinstance(answer, events.Embedded)
+        return answer
+
     async def tokenize(self, text: str, add_special: bool) -> list[int]:
         """Token ids of ``text``."""
         answer = await self._ask(events.Tokenize(0, text, add_special))
@@ -122,11 +128,14 @@ class WorkerProcess:
         if self._process.returncode is None:
             self._process.kill()
 
-    async def _ask(self, message: events.Tokenize | events.Detokenize) -> Answer:
+    async def _ask(self, message: events.Tokenize | events.Detokenize | events.Embed) -> Answer:
         request_id, route = self.channel.open_route()
         try:
             self._send_request(replace(message, id=request_id))
             [answer] = await self._take(route)
+        except asyncio.CancelledError:
+            self.channel.send(events.Cancel(request_id))
+            raise
         finally:
             self.channel.close_route(request_id)
         if isinstance(answer, events.Failed):

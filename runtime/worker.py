@@ -53,6 +53,7 @@ class Worker:
         self._handlers: dict[type[events.Message], Callable[[Any], None]] = {
             events.Load: self._start_load,
             events.Submit: self._submit,
+            events.Embed: self._embed,
             events.Cancel: self._cancel,
             events.Tokenize: self._texts.put,
             events.Detokenize: self._texts.put,
@@ -90,6 +91,12 @@ class Worker:
             self.send([events.Failed(message.id, "engine", "no model is loaded in this process")])
         else:
             self._engine.submit(message)
+
+    def _embed(self, message: events.Embed) -> None:
+        if self._engine is None:
+            self.send([events.Failed(message.id, "engine", "no model is loaded in this process")])
+        else:
+            self._engine.embed(message)
 
     def _cancel(self, message: events.Cancel) -> None:
         if self._engine is not None:

@@ -25,6 +25,7 @@ SOURCES = [
     "outbox.c",
     "masks.c",
     "canary.c",
+    "embed.c",
     "host.c",
 ]
 

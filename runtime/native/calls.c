@@ -57,6 +57,7 @@ void shim_engine_cancel(shim_engine *e, int64_t id) {
             job->cancelled = true;
         }
     }
+    shim_embed_cancel(e, id);
     e->cancel_pending = true;
     pthread_cond_signal(&e->work);
     pthread_cond_broadcast(&e->grants);
@@ -110,7 +111,7 @@ struct timespec shim_deadline(int32_t timeout_ms) {
 }
 
 static void clear_box(shim_outbox *box) {
-    box->n_events = box->text.length = box->n_logprobs = box->n_ids = 0;
+    box->n_events = box->text.length = box->n_logprobs = box->n_ids = box->n_floats = 0;
 }
 
 int32_t shim_engine_wait(shim_engine *e, int32_t timeout_ms, shim_events *out) {
@@ -125,7 +126,7 @@ int32_t shim_engine_wait(shim_engine *e, int32_t timeout_ms, shim_events *out) {
     e->back = 1 - e->back;
     clear_box(&e->boxes[e->back]);
     pthread_mutex_unlock(&e->lock);
-    *out = (shim_events){box->events, box->n_events, box->text.data, box->logprobs, box->ids};
+    *out = (shim_events){box->events, box->n_events, box->text.data, box->logprobs, box->ids, box->floats};
     return stopping && box->n_events == 0 ? -1 : box->n_events;
 }
 

@@ -68,6 +68,7 @@ static void free_box(shim_outbox *box) {
     free(box->text.data);
     free(box->logprobs);
     free(box->ids);
+    free(box->floats);
 }
 
 void shim_engine_free(shim_engine *e) {
@@ -89,6 +90,7 @@ void shim_engine_free(shim_engine *e) {
         shim_job_free(e->queue_head);
         e->queue_head = next;
     }
+    shim_embed_free(e);
     free_box(&e->boxes[0]);
     free_box(&e->boxes[1]);
     llama_batch_free(e->batch);
@@ -246,12 +248,12 @@ void shim_engine_run(shim_engine *e) {
         int64_t began = shim_now_ns(), steps = e->stats.steps;
         pthread_mutex_lock(&e->lock);
         bool go_on = admit(e, opened, &n_opened, &n_busy);
-        while (go_on && n_busy == 0 && !e->cancel_pending) {
+        while (go_on && n_busy == 0 && !e->embed.head && !e->cancel_pending) {
             pthread_cond_wait(&e->work, &e->lock);
             began = shim_now_ns();
             go_on = admit(e, opened, &n_opened, &n_busy);
         }
-        bool cancel = e->cancel_pending;
+        bool cancel = e->cancel_pending, embed = e->embed.head != NULL;
         e->cancel_pending = false;
         pthread_mutex_unlock(&e->lock);
         if (!go_on) {
@@ -265,6 +267,10 @@ void shim_engine_run(shim_engine *e) {
         step(e);
         if (e->stats.steps > steps) {
             e->stats.own_ns += admitted;
+        }
+        if (embed) {
+            shim_announce(e); /* a finished step doesn't wait for somebody else's text */
+            shim_embed_some(e, n_busy > 0);
         }
     }
 }

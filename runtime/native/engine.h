@@ -16,7 +16,7 @@
 
 /* ---- public part ------------------------------------------------------------------------------------------ */
 
-enum shim_event_kind { SHIM_EVENT_TOKEN = 1, SHIM_EVENT_FINISHED = 2, SHIM_EVENT_FAILED = 3 };
+enum shim_event_kind { SHIM_EVENT_TOKEN = 1, SHIM_EVENT_FINISHED = 2, SHIM_EVENT_FAILED = 3, SHIM_EVENT_EMBEDDING = 4 };
 
 enum shim_finish_reason {
     SHIM_FINISH_EOS = 1,     /* the model ended its turn */
@@ -66,6 +66,7 @@ typedef struct {
     int32_t text_offset, text_length;
     int32_t logprob_offset, n_logprobs; /* runs of 1 + n_top entries: the token, then its alternatives */
     int32_t ids_offset, n_ids;
+    int32_t floats_offset, n_floats; /* an embedding */
     int32_t prompt_tokens, cached_tokens, generated_tokens, shifted_tokens;
     int64_t prompt_ns, generate_ns;
 } shim_event;
@@ -82,6 +83,7 @@ typedef struct {
     const char *text;
     const shim_logprob *logprobs;
     const int32_t *ids;
+    const float *floats;
 } shim_events;
 
 typedef struct {
@@ -91,6 +93,11 @@ typedef struct {
     int32_t n_threads;  /* that llama_decode computes with; sampling uses them too */
     int64_t checkpoint_bytes; /* budget a slot for saved recurrent states */
     int64_t prefill_slice_ns; /* longest a prompt chunk may hold up running streams */
+    int32_t embed_pooling;    /* a llama_pooling_type other than NONE */
+    int32_t embed_width;      /* numbers in an embedding */
+    int32_t embed_batch;      /* tokens of texts that are computed together */
+    int32_t embed_seqs;       /* most texts in one batch, up to SHIM_EMBED_SEQS */
+    bool embed_whole;         /* a text has to be in one batch; else only its last token counts */
 } shim_engine_config;
 
 typedef struct {
@@ -114,6 +121,8 @@ int32_t shim_engine_wait_ready(shim_engine *engine); /* what llama_decode said t
 void shim_engine_stop(shim_engine *engine); /* wakes the loop and every waiter */
 void shim_engine_free(shim_engine *engine); /* after run() has returned; the context stays the caller's */
 bool shim_engine_submit(shim_engine *engine, const shim_request *request); /* false: out of memory */
+/* Queues a text of at least one token; answered by an embedding event or a failed one. False: out of memory. */
+bool shim_engine_embed(shim_engine *engine, int64_t id, const int32_t *tokens, int32_t n_tokens);
 void shim_engine_cancel(shim_engine *engine, int64_t id);
 /* Answers a request that was never submitted: a failed event with this reason. */
 void shim_engine_reject(shim_engine *engine, int64_t id, int32_t reason, const char *message);
@@ -231,7 +240,20 @@ typedef struct {
     int32_t n_logprobs, logprob_capacity;
     int32_t *ids;
     int32_t n_ids, ids_capacity;
+    float *floats;
+    int32_t n_floats, floats_capacity;
 } shim_outbox;
+
+enum { SHIM_EMBED_SEQS = 64 };
+typedef struct shim_embed_job shim_embed_job;
+typedef struct {
+    struct llama_context *ctx; /* NULL until a text came */
+    struct llama_batch batch;
+    int32_t n_ctx, n_batch;
+    bool outputs; /* of the batch that is being filled */
+    double rate;  /* tokens a nanosecond, smoothed; 0 unknown */
+    shim_embed_job *head, *tail; /* under the engine's lock */
+} shim_embedder;
 
 struct shim_engine {
     struct llama_context *ctx;
@@ -248,6 +270,7 @@ struct shim_engine {
     int32_t turn;         /* round robin over prefilling slots */
     double prefill_rate;  /* tokens a nanosecond, smoothed; 0 unknown */
     uint64_t clock;
+    shim_embedder embed;
 
     pthread_mutex_t lock; /* everything below */
     pthread_cond_t work, news, wants, grants;
@@ -278,6 +301,13 @@ void shim_report_text(shim_engine *e, shim_slot *slot, int32_t text_length);
 void shim_report_finished(shim_engine *e, shim_slot *slot, int32_t reason, int32_t stop_index);
 void shim_report_cancelled(shim_engine *e, int64_t id);
 void shim_report_failed(shim_engine *e, int64_t id, int32_t reason, const char *message);
+
+void shim_report_embedding(shim_engine *e, int64_t id, const float *vector, int32_t width, int32_t n_tokens);
+
+/* embed.c */
+void shim_embed_some(shim_engine *e, bool streams_wait);
+void shim_embed_cancel(shim_engine *e, int64_t id);
+void shim_embed_free(shim_engine *e);
 
 /* calls.c */
 void shim_announce(shim_engine *e);

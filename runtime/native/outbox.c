@@ -119,6 +119,23 @@ void shim_report_cancelled(shim_engine *e, int64_t id) {
     }
 }
 
+void shim_report_embedding(shim_engine *e, int64_t id, const float *vector, int32_t width, int32_t n_tokens) {
+    pthread_mutex_lock(&e->lock);
+    shim_outbox *box = &e->boxes[e->back];
+    shim_event *event = add_event(box, id, SHIM_EVENT_EMBEDDING);
+    if (event &&
+        shim_reserve((void **)&box->floats, &box->floats_capacity, box->n_floats + width, sizeof *box->floats)) {
+        memcpy(box->floats + box->n_floats, vector, (size_t)width * sizeof *vector);
+        event->floats_offset = box->n_floats;
+        event->n_floats = width;
+        box->n_floats += width;
+    }
+    if (event) {
+        event->prompt_tokens = n_tokens;
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
 void shim_report_failed(shim_engine *e, int64_t id, int32_t reason, const char *message) {
     pthread_mutex_lock(&e->lock);
     shim_event *event = add_event(&e->boxes[e->back], id, SHIM_EVENT_FAILED);
