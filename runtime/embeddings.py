@@ -13,7 +13,6 @@ from runtime.binding.library import ffi, lib
 Pooling = Literal["mean", "cls", "last", "rank"]
 
 BATCH_TOKENS = 512  # as many as llama.cpp computes at once anyway
-MOST_TEXTS = 32
 _META_BYTES = 64
 
 
@@ -21,13 +20,12 @@ _META_BYTES = 64
 class EmbeddingPlan:
     """How a model's embeddings are made. ``width``: numbers in a vector (one per label for "rank").
 
-    ``whole``: a text has to be computed in one batch, because its pooling or its attention looks at all of it.
+    ``whole``: a text has to be computed in one batch, because pooling or attention looks at all of it.
     """
 
     pooling: Pooling
     width: int
     whole: bool
-    texts: int
 
     def config(self) -> dict[str, Any]:
         """The fields of shim_engine_config."""
@@ -35,7 +33,6 @@ class EmbeddingPlan:
             "embed_pooling": getattr(lib, f"LLAMA_POOLING_TYPE_{self.pooling.upper()}"),
             "embed_width": self.width,
             "embed_batch": BATCH_TOKENS,
-            "embed_seqs": self.texts,
             "embed_whole": self.whole,
         }
 
@@ -44,12 +41,11 @@ def plan_embeddings(model: Any, architecture: str) -> EmbeddingPlan:
     """As the GGUF says (key ``ARCH.pooling_type``); where it says nothing, the last token of a causal model
     and the mean of any other.
     """
-    stateful = bool(lib.llama_model_is_hybrid(model) or lib.llama_model_is_recurrent(model))
     causal = metadata(model, f"{architecture}.attention.causal") != "false"
     pooling = choose_pooling(metadata(model, f"{architecture}.pooling_type"), causal=causal)
     width = lib.llama_model_n_cls_out(model) if pooling == "rank" else lib.llama_model_n_embd_out(model)
     whole = not causal or pooling != "last"
-    return EmbeddingPlan(pooling, max(1, int(width)), whole, 1 if stateful else MOST_TEXTS)
+    return EmbeddingPlan(pooling, max(1, int(width)), whole)
 
 
 def choose_pooling(key: str, *, causal: bool) -> Pooling:

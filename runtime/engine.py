@@ -184,7 +184,8 @@ class NativeEngine:
         if not request.tokens:
             raise BadOptions("the text has no tokens")
         if len(request.tokens) > self._loaded.num_ctx:
-            raise TooLong(f"the text has {len(request.tokens)} tokens, the context holds {self._loaded.num_ctx}")
+            most = self._loaded.num_ctx
+            raise TooLong(f"the text has {len(request.tokens)} tokens, the context holds {most}")
         return request.tokens
 
     def _prompt(self, request: Submit) -> tuple[list[int], int]:

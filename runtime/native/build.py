@@ -27,6 +27,7 @@ SOURCES = [
     "canary.c",
     "embed.c",
     "host.c",
+    "quantize.c",
 ]
 
 
@@ -77,7 +78,7 @@ def make_builder() -> FFI:
     builder.cdef((HERE / "engine.cdef.txt").read_text())
     builder.set_source(
         "runtime.native._engine",
-        '#include "engine.h"\n#include "ggml-backend.h"\n'
+        '#include "engine.h"\n#include "quantize.h"\n#include "ggml-backend.h"\n'
         f'const char *shim_built_for(void) {{ return "{version_of(libraries)}"; }}\n',
         sources=[
             str((HERE / name).relative_to(Path.cwd()))

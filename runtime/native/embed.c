@@ -3,14 +3,17 @@
  * their own that is made when the first text comes and grows with the longest one.
  *
  * llama.cpp computes the vocabulary's logits for every token of a batch whose embeddings it is asked for. Where only the
- * last token counts, all tokens before it go through a batch without outputs first; that saves the logits, which are a
- * quarter of a small model. */
+ * last token counts, all tokens before it go through batches without outputs first; that saves the logits, which are a
+ * quarter of a small model.
+ *
+ * One text at a time: among others in a batch its attention is summed up in another order, and that moves the vector of
+ * a quantised model by more (cosine 0.9995) than whoever compares stored vectors with new ones can take. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
 
-enum { SMALLEST_CONTEXT = 1024, WORTH_TWO_PASSES = 64, FIRST_TOKENS = 128 };
+enum { SMALLEST_CONTEXT = 1024, WORTH_TWO_PASSES = 64, FIRST_TOKENS = 128, NO_CONTEXT = -100 };
 
 struct shim_embed_job {
     shim_embed_job *next;
@@ -78,7 +81,7 @@ static bool make_context(shim_engine *e, int32_t n_tokens) {
     params.n_ctx = (uint32_t)n_ctx;
     params.n_batch = (uint32_t)(c->embed_whole ? n_ctx : c->embed_batch < n_ctx ? c->embed_batch : n_ctx);
     params.n_ubatch = params.n_batch;
-    params.n_seq_max = (uint32_t)c->embed_seqs;
+    params.n_seq_max = 1;
     params.n_threads = params.n_threads_batch = c->n_threads;
     params.embeddings = true;
     params.pooling_type = (enum llama_pooling_type)c->embed_pooling;
@@ -94,15 +97,15 @@ static bool make_context(shim_engine *e, int32_t n_tokens) {
     return true;
 }
 
-static void add_tokens(shim_engine *e, const shim_embed_job *job, int32_t seq, int32_t from, int32_t to) {
+static void add_tokens(shim_engine *e, const shim_embed_job *job, int32_t from, int32_t to, bool outputs) {
     struct llama_batch *b = &e->embed.batch;
     for (int32_t at = from; at < to; at++) {
         int32_t i = b->n_tokens++;
         b->token[i] = job->tokens[at];
         b->pos[i] = at;
         b->n_seq_id[i] = 1;
-        b->seq_id[i][0] = seq;
-        b->logits[i] = e->embed.outputs;
+        b->seq_id[i][0] = 0;
+        b->logits[i] = outputs;
     }
 }
 
@@ -116,60 +119,34 @@ static int32_t compute(shim_engine *e, bool outputs) {
     return rc;
 }
 
-static void begin_batch(shim_engine *e, bool outputs) {
-    e->embed.batch.n_tokens = 0;
-    e->embed.outputs = outputs;
-}
-
-/* Reports the vectors of jobs that are complete, or what went wrong, and frees them. */
-static void end_jobs(shim_engine *e, shim_embed_job **jobs, int32_t n, int32_t rc) {
-    for (int32_t s = 0; s < n; s++) {
-        const float *vector = rc == 0 ? llama_get_embeddings_seq(e->embed.ctx, s) : NULL;
-        if (vector) {
-            shim_report_embedding(e, jobs[s]->id, vector, e->config.embed_width, jobs[s]->n_tokens);
-        } else {
-            shim_report_failed(e, jobs[s]->id, SHIM_FAILED_ENGINE,
-                               rc == -100 ? "no memory for the context of embeddings; use shorter texts or a smaller num_ctx"
-                                          : "the model made no embedding");
-        }
-        free(jobs[s]);
+/* Reports the vector of a job that is complete, or what went wrong, and frees it. */
+static void end_job(shim_engine *e, shim_embed_job *job, int32_t rc) {
+    const float *vector = rc == 0 ? llama_get_embeddings_seq(e->embed.ctx, 0) : NULL;
+    if (vector) {
+        shim_report_embedding(e, job->id, vector, e->config.embed_width, job->n_tokens);
+    } else {
+        shim_report_failed(e, job->id, SHIM_FAILED_ENGINE,
+                           rc == NO_CONTEXT ? "no memory for the context of embeddings; use shorter texts or a smaller num_ctx"
+                                            : "the model made no embedding");
     }
+    free(job);
 }
 
-/* Several whole texts side by side. */
-static int32_t embed_group(shim_engine *e, shim_embed_job **jobs, int32_t n, int32_t n_tokens) {
+/* The next piece of a text, or all of it; its state stays in the KV cache in between. */
+static int32_t embed_piece(shim_engine *e, shim_embed_job *job, int32_t most) {
+    if (!make_context(e, job->n_tokens)) {
+        return NO_CONTEXT;
+    }
     llama_memory_t memory = llama_get_memory(e->embed.ctx);
-    if (memory) {
+    if (job->n_done == 0 && memory) {
         llama_memory_clear(memory, e->stateful);
     }
-    bool two = !e->config.embed_whole && n_tokens - n >= WORTH_TWO_PASSES;
-    if (two) {
-        begin_batch(e, false);
-        for (int32_t s = 0; s < n; s++) {
-            add_tokens(e, jobs[s], s, 0, jobs[s]->n_tokens - 1);
-        }
-        int32_t rc = compute(e, false);
-        if (rc != 0) {
-            return rc;
-        }
-    }
-    begin_batch(e, true);
-    for (int32_t s = 0; s < n; s++) {
-        add_tokens(e, jobs[s], s, two ? jobs[s]->n_tokens - 1 : 0, jobs[s]->n_tokens);
-    }
-    return compute(e, true);
-}
-
-/* The next piece of a text that is longer than a batch; its state stays in the KV cache in between. */
-static int32_t embed_piece(shim_engine *e, shim_embed_job *job, int32_t most) {
-    if (job->n_done == 0) {
-        llama_memory_clear(llama_get_memory(e->embed.ctx), e->stateful);
-    }
     int32_t left = job->n_tokens - job->n_done;
-    bool last = left == 1;
-    int32_t n = last ? 1 : left - 1 < most ? left - 1 : most;
-    begin_batch(e, last);
-    add_tokens(e, job, 0, job->n_done, job->n_done + n);
+    bool in_one = e->config.embed_whole || (job->n_done == 0 && left <= WORTH_TWO_PASSES && left <= most);
+    bool last = in_one || left == 1;
+    int32_t n = last ? left : left - 1 < most ? left - 1 : most;
+    e->embed.batch.n_tokens = 0;
+    add_tokens(e, job, job->n_done, job->n_done + n, last);
     job->n_done += n;
     return compute(e, last);
 }
@@ -199,29 +176,16 @@ static int32_t budget(const shim_engine *e, bool streams_wait) {
     return fits < 1 ? 1 : fits < e->config.embed_batch ? (int32_t)fits : e->config.embed_batch;
 }
 
-/* Takes jobs from the queue while they fit; one that is longer than a batch stays in it and comes alone (*longer). */
-static int32_t take(shim_engine *e, int32_t most, shim_embed_job **jobs, int32_t *n_tokens, shim_embed_job **longer) {
-    int32_t n = 0;
-    *n_tokens = 0;
-    *longer = NULL;
+/* The first text of the queue. It stays there until it is done, so that a cancel finds it. */
+static shim_embed_job *first(shim_engine *e) {
     pthread_mutex_lock(&e->lock);
     drop_cancelled(e);
-    shim_embed_job *head = e->embed.head;
-    if (head && !e->config.embed_whole && (head->n_done > 0 || head->n_tokens > most)) {
-        *longer = head;
-    }
-    while (!*longer && e->embed.head && n < e->config.embed_seqs &&
-           (n == 0 || *n_tokens + e->embed.head->n_tokens <= most)) {
-        jobs[n++] = e->embed.head;
-        *n_tokens += e->embed.head->n_tokens;
-        e->embed.head = e->embed.head->next;
-    }
-    e->embed.tail = e->embed.head ? e->embed.tail : NULL;
+    shim_embed_job *job = e->embed.head;
     pthread_mutex_unlock(&e->lock);
-    return n;
+    return job;
 }
 
-static void pop_head(shim_engine *e) {
+static void pop(shim_engine *e) {
     pthread_mutex_lock(&e->lock);
     e->embed.head = e->embed.head->next;
     e->embed.tail = e->embed.head ? e->embed.tail : NULL;
@@ -229,18 +193,13 @@ static void pop_head(shim_engine *e) {
 }
 
 void shim_embed_some(shim_engine *e, bool streams_wait) {
-    shim_embed_job *jobs[SHIM_EMBED_SEQS], *longer;
-    int32_t n_tokens, most = budget(e, streams_wait);
-    int32_t n = take(e, most, jobs, &n_tokens, &longer);
-    if (longer) {
-        int32_t rc = make_context(e, longer->n_tokens) ? embed_piece(e, longer, most) : -100;
-        if (rc != 0 || longer->n_done == longer->n_tokens) {
-            pop_head(e);
-            end_jobs(e, &longer, 1, rc);
+    shim_embed_job *job = first(e);
+    if (job) {
+        int32_t rc = embed_piece(e, job, budget(e, streams_wait));
+        if (rc != 0 || job->n_done == job->n_tokens) {
+            pop(e);
+            end_job(e, job, rc);
         }
-    } else if (n > 0) {
-        int32_t rc = make_context(e, n_tokens) ? embed_group(e, jobs, n, n_tokens) : -100;
-        end_jobs(e, jobs, n, rc);
     }
     shim_announce(e);
 }

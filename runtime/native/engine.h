@@ -95,8 +95,7 @@ typedef struct {
     int64_t prefill_slice_ns; /* longest a prompt chunk may hold up running streams */
     int32_t embed_pooling;    /* a llama_pooling_type other than NONE */
     int32_t embed_width;      /* numbers in an embedding */
-    int32_t embed_batch;      /* tokens of texts that are computed together */
-    int32_t embed_seqs;       /* most texts in one batch, up to SHIM_EMBED_SEQS */
+    int32_t embed_batch;      /* most tokens of a text that are computed together, unless: */
     bool embed_whole;         /* a text has to be in one batch; else only its last token counts */
 } shim_engine_config;
 
@@ -244,13 +243,11 @@ typedef struct {
     int32_t n_floats, floats_capacity;
 } shim_outbox;
 
-enum { SHIM_EMBED_SEQS = 64 };
 typedef struct shim_embed_job shim_embed_job;
 typedef struct {
     struct llama_context *ctx; /* NULL until a text came */
     struct llama_batch batch;
     int32_t n_ctx, n_batch;
-    bool outputs; /* of the batch that is being filled */
     double rate;  /* tokens a nanosecond, smoothed; 0 unknown */
     shim_embed_job *head, *tail; /* under the engine's lock */
 } shim_embedder;
