@@ -152,20 +152,8 @@ class Generations:
         return admit(request, target, self._defaults, began_ns, purpose=purpose, tools=tools)
 
     async def with_model(self, admitted: Admitted, answer: Callable[[Lease], Awaitable[Outcome]]) -> Outcome:
-        """What `answer` makes of the loaded model, which only a Reply keeps.
-
-        Raises StoreError if the model's file was changed, and the errors of `runtime`.
-        """
-        spec = admitted.spec
-        loaded = next((model for model in self._supervisor.loaded() if model.spec.key == spec.key), None)
-        if loaded is None:
-            await self.resolver.check_unchanged(admitted.target)
-        lease = await self._supervisor.acquire(
-            spec,
-            admitted.options.load,
-            explicit=worth_reloading(admitted.options, loaded.context_length if loaded else 0),
-            keep_alive=admitted.request.keep_alive,
-        )
+        """What `answer` makes of the loaded model, which only a Reply keeps. Raises as `lease` does."""
+        lease = await self.lease(admitted)
         kept = False
         try:
             outcome = await answer(lease)
@@ -174,6 +162,22 @@ class Generations:
         finally:
             if not kept:
                 lease.release()
+
+    async def lease(self, admitted: Admitted) -> Lease:
+        """The loaded model, to be released by the caller.
+
+        Raises StoreError if the model's file was changed, and the errors of `runtime`.
+        """
+        spec = admitted.spec
+        loaded = next((model for model in self._supervisor.loaded() if model.spec.key == spec.key), None)
+        if loaded is None:
+            await self.resolver.check_unchanged(admitted.target)
+        return await self._supervisor.acquire(
+            spec,
+            admitted.options.load,
+            explicit=worth_reloading(admitted.options, loaded.context_length if loaded else 0),
+            keep_alive=admitted.request.keep_alive,
+        )
 
     def template(self, target: Target, *, tools: bool) -> ChatTemplate | None:
         """The chat template of a model, None if it has none. ApiError, TemplateError."""
