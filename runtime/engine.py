@@ -132,6 +132,7 @@ class NativeEngine:
             eos=self.vocabulary.eos,
             add_bos=self.vocabulary.adds_bos,
             sep=int(lib.llama_vocab_sep(loaded.vocab)),
+            add_eos=bool(lib.llama_vocab_get_add_eos(loaded.vocab)),
             add_sep=bool(lib.llama_vocab_get_add_sep(loaded.vocab)),
             model_bytes=int(lib.llama_model_size(model)),
             device_bytes=device_bytes,

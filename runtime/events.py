@@ -110,6 +110,7 @@ class EngineInfo(Struct, frozen=True, kw_only=True):
     rerank_template: str = ""  # with {query} and {document}
     sep: int = -1
     add_sep: bool = False
+    add_eos: bool = False
 
 
 class Hello(Message, frozen=True):
