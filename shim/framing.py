@@ -19,14 +19,14 @@ from shim.middleware import error_answer, known_error
 NDJSON = "application/x-ndjson"
 
 
-def json_answer(item: object) -> web.Response:
+def json_answer(item: object, status: int = 200) -> web.Response:
     """One object, without a newline, and its length."""
-    return encoded_answer(gojson.encode(item))
+    return encoded_answer(gojson.encode(item), status)
 
 
-def encoded_answer(data: bytes) -> web.Response:
+def encoded_answer(data: bytes, status: int = 200) -> web.Response:
     """The same for an object that was encoded elsewhere, because it is large."""
-    return web.Response(body=data, content_type="application/json", charset="utf-8")
+    return web.Response(body=data, status=status, content_type="application/json", charset="utf-8")
 
 
 def progress_answer(item: object) -> web.Response:

@@ -15,11 +15,13 @@ from runtime.supervisor import Supervisor, SupervisorSettings
 from shim.bridge import Threads
 from shim.chat import ChatService
 from shim.complete import CompletionService
+from shim.embedding import EmbeddingService
 from shim.errors import SettingsError
 from shim.generation import Generations
 from shim.headers import Headers
 from shim.models import Models
 from shim.options import OptionDefaults
+from shim.rerank import RerankService
 from shim.resolve import Resolver
 from shim.settings import Settings, choose_libraries
 
@@ -41,6 +43,8 @@ class Services:
     resolver: Resolver
     chat: ChatService
     completion: CompletionService
+    embeddings: EmbeddingService
+    rerank: RerankService
     upkeep: asyncio.Task[None]
 
     async def close(self) -> None:
@@ -59,10 +63,23 @@ async def open_services(settings: Settings) -> Services:
     supervisor = Supervisor(supervisor_settings(settings), check=_canary(settings))
     models = Models(store, headers, threads, supervisor)
     resolver = Resolver(store, headers, threads)
-    generations = Generations(resolver, supervisor, option_defaults(settings))
-    chat, completion = ChatService(generations), CompletionService(generations)
+    defaults = option_defaults(settings)
+    generations = Generations(resolver, supervisor, defaults)
+    embeddings = EmbeddingService(generations, defaults)
     upkeep = asyncio.create_task(_look_after(store, models, threads, prune=not settings.no_prune))
-    return Services(settings, threads, store, models, supervisor, resolver, chat, completion, upkeep)
+    return Services(
+        settings,
+        threads,
+        store,
+        models,
+        supervisor,
+        resolver,
+        ChatService(generations),
+        CompletionService(generations),
+        embeddings,
+        RerankService(embeddings),
+        upkeep,
+    )
 
 
 def option_defaults(settings: Settings) -> OptionDefaults:

@@ -140,6 +140,28 @@ CREATE = Struct(
     ],
 )
 
+EMBED = Struct(
+    "EmbedRequest",
+    [
+        Field("model", STRING),
+        Field("input", ANY),
+        Field("keep_alive", KEEP_ALIVE, empty_is_absent=True),
+        Field("truncate", BOOL),
+        Field("dimensions", INT),
+        Field("options", _OPTIONS, empty_is_absent=True),
+    ],
+)
+
+EMBEDDINGS = Struct(
+    "EmbeddingRequest",
+    [
+        Field("model", STRING),
+        Field("prompt", STRING),
+        Field("keep_alive", KEEP_ALIVE, empty_is_absent=True),
+        Field("options", _OPTIONS, empty_is_absent=True),
+    ],
+)
+
 SHOW = Struct(
     "ShowRequest",
     [

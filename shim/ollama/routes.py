@@ -14,10 +14,11 @@ from modelfiles.describe import ShowInfo
 from modelfiles.errors import BlobNotFound, ModelNotFound
 from modelfiles.package import Package
 from shim.bodies import Struct, decode
-from shim.errors import body_too_large, go_quoted, model_not_found, not_found
+from shim.embedding import as_bad_request
+from shim.errors import bad_request, body_too_large, go_quoted, model_not_found, not_found
 from shim.framing import encoded_answer, json_answer, progress_answer, stream_lines
 from shim.gojson import encode
-from shim.ollama import chat, fields, generate, models, names
+from shim.ollama import chat, embed, fields, generate, models, names
 from shim.ollama.answers import Stamps
 from shim.ollama.progress import last_item, progress_lines
 from shim.reply import Reply
@@ -48,6 +49,8 @@ def routes(services: Services) -> list[web.RouteDef]:
         web.delete("/api/delete", ollama.delete),
         web.post("/api/generate", ollama.generate),
         web.post("/api/chat", ollama.chat),
+        web.post("/api/embed", ollama.embed),
+        web.post("/api/embeddings", ollama.embeddings),
     ]
 
 
@@ -76,6 +79,7 @@ class _Ollama:
         self._supervisor = services.supervisor
         self._chat = services.chat
         self._completion = services.completion
+        self._embeddings = services.embeddings
 
     async def root(self, request: web.Request) -> web.Response:
         return web.Response(text="Ollama is running")
@@ -154,6 +158,25 @@ class _Ollama:
         if asked.stream:
             return await stream_lines(request, chat.stream(asked, outcome.events(), stamps))
         return json_answer(await chat.collect(asked, outcome.events(), stamps))
+
+    async def embed(self, request: web.Request) -> web.Response:
+        body = await self._body(request, fields.EMBED)
+        asked, unknown = embed.embed_request(body), embed.unknown_model(str(body.get("model", "")))
+        try:
+            found = await self._embeddings.embed(asked, missing=embed.missing_model(), unknown=unknown)
+        except Exception as error:
+            raise as_bad_request(error) or error from error
+        dimensions = body.get("dimensions", 0)
+        told = embed.answer(asked, dimensions if isinstance(dimensions, int) else 0, found)
+        return encoded_answer(encode(told))
+
+    async def embeddings(self, request: web.Request) -> web.Response:
+        body = await self._body(request, fields.EMBEDDINGS)
+        asked, unknown = embed.legacy_request(body), embed.unknown_model(str(body.get("model", "")))
+        missing = bad_request("model is required")
+        return json_answer(
+            embed.legacy_answer(await self._embeddings.embed(asked, missing=missing, unknown=unknown))
+        )
 
     async def _body(self, request: web.Request, shape: Struct) -> Body:
         """The decoded body, whatever its Content-Type says it is. ApiError."""
