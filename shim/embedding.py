@@ -32,7 +32,7 @@ _SMALLEST_CONTEXT = 4  # what is loaded where a request says 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedRequest:
-    """`model` as the client wrote it. `truncate`: texts that do not fit may be cut. `keep_alive` in seconds."""
+    """`model` as the client wrote it; `truncate`: what does not fit may be cut; `keep_alive` in seconds."""
 
     model: str
     inputs: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class EmbedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """What became of the inputs, in their order; durations in nanoseconds. Vectors are as the model made them."""
+    """A vector for every input, in order, as the model made it; durations in nanoseconds."""
 
     vectors: tuple[array[float], ...]
     prompt_tokens: int
@@ -113,7 +113,7 @@ class EmbeddingService:
 
 
 def context_limit(request: EmbedRequest, target: Target, info: EngineInfo) -> int:
-    """Most tokens of a text. A smaller num_ctx than can be loaded still counts; 0 means the smallest context."""
+    """Most tokens of a text. A num_ctx smaller than can be loaded still counts; 0 means the smallest one."""
     asked = request.options.get("num_ctx")
     if asked is None:
         asked = target.package.parameters.get("num_ctx")
@@ -127,7 +127,7 @@ async def embed_all(model: Model, texts: Sequence[str], limit: int, *, truncate:
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_embed(model, text, limit, truncate=truncate)) for text in texts]
-    except* Exception as failures:
+    except* Exception as failures:  # noqa: BLE001  told as it is, out of its group
         raise _first(failures) from None
     return [task.result() for task in tasks]
 
@@ -167,7 +167,7 @@ def cut(tokens: list[int], plain: list[int], limit: int) -> list[int]:
 
 
 def as_bad_request(error: BaseException) -> ApiError | None:
-    """What Ollama makes of a failure while embedding: 400 whatever it was, but for what has its own status."""
+    """What Ollama makes of a failure while embedding: 400, but for what has its own status."""
     known = as_api_error(error)
     if known is None or isinstance(error, ApiError):
         return known

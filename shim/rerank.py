@@ -78,7 +78,7 @@ async def _by_vectors(
 async def _by_pairs(
     model: Model, query: str, documents: Sequence[str], limit: int
 ) -> tuple[list[float], int]:
-    """What the model says of each pair: its first number, which is the label "relevant" where it has several."""
+    """What the model says of each pair: its first number; where it has several labels, that is "relevant"."""
     asked = await model.tokenize(query, add_special=False)
     scores, tokens = [], 0
     for document in documents:

@@ -32,7 +32,7 @@ def normalised(vector: array[float]) -> array[float]:
 
 
 def shortened(vector: array[float], dimensions: int) -> array[float]:
-    """The first `dimensions` numbers, again of length 1; all where so many are not there or 0 are asked for."""
+    """The first `dimensions` numbers, again of length 1; all of them for 0 and for more than there are."""
     return normalised(vector[:dimensions]) if 0 < dimensions < len(vector) else vector
 
 
@@ -48,12 +48,11 @@ def encoded(vector: array[float]) -> msgspec.Raw:
     does not come back with 7, and so on. Powers of two, where the nearest decimal is not always the shortest,
     and numbers that "%g" writes with an exponent go the slow way.
     """
-    texts = ["%.6g" % number for number in vector]
+    texts = [f"{number:.6g}" for number in vector]
     pending = _not_the_same(vector, texts, range(len(vector)))
     for digits in range(7, _SURE_DIGITS + 1):
-        form = f"%.{digits}g"
         for at in pending:
-            texts[at] = form % vector[at]
+            texts[at] = f"{vector[at]:.{digits}g}"
         pending = _not_the_same(vector, texts, pending)
     for at, text in enumerate(texts):
         if "e" in text or math.frexp(vector[at])[0] in (0.5, -0.5, 0.0):
