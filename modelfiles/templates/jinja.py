@@ -73,6 +73,10 @@ class ChatTemplate:
         opened = self._arranged(replace(conversation, messages=tuple(before)))
         return opened + self._begun(opened, last)
 
+    def render_as_given(self, conversation: Conversation) -> str:
+        """The prompt's text for these messages and no other arrangement of them. Raises TemplateError."""
+        return self._render(conversation, self._form)
+
     def _begun(self, prompt: str, answer: Message) -> str:
         inside = self.tags is not None and opens_thinking(prompt, self.tags)
         if self.tags is None or not (inside or answer.thinking):
