@@ -2,12 +2,13 @@
 
 Templates insist on things that no API demands: system text only in front, roles that take turns, a user who
 speaks first, one call a turn, no system text at all, no thinking beside text, no tools. Each arrangement
-gives in to one more of these. None loses any text but past thinking. Knows nothing of Jinja.
+gives in to one more of these. None loses any text but past thinking. Other templates leave out what they do
+not know instead of refusing it; what that is must be told. Knows nothing of Jinja.
 """
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from modelfiles.messages import Message
 from modelfiles.templates.pairing import split_calls
@@ -15,15 +16,40 @@ from modelfiles.templates.pairing import split_calls
 Messages = tuple[Message, ...]
 
 
-def arrangements(messages: Sequence[Message]) -> Iterator[Messages]:
-    """The messages as they are, then every other arrangement that differs from those before it."""
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What a template leaves out without a word: system texts at the front, further back, or in front of
+    results of tools, and those results themselves.
+    """
+
+    system: bool = False
+    late_system: bool = False
+    system_before_results: bool = False
+    results: bool = False
+
+
+NO_LOSSES = Losses()
+
+
+def arrangements(messages: Sequence[Message], losses: Losses = NO_LOSSES) -> Iterator[Messages]:
+    """The messages as they are, unless some would be lost, then every other arrangement that differs."""
     seen: list[Messages] = []
-    current = tuple(messages)
+    current = _saved(tuple(messages), losses)
     for step in _STEPS:
         current = step(current)
         if current not in seen:
             seen.append(current)
             yield current
+
+
+def _saved(messages: Messages, losses: Losses) -> Messages:
+    """The arrangement in which nothing is lost that can be told in another place."""
+    roles = [message.role for message in messages]
+    if losses.results and "tool" in roles:
+        messages = _tools_as_text(messages)
+    if losses.system or (losses.system_before_results and "tool" in roles):
+        return _system_in_user(_system_first(messages))
+    return _system_first(messages) if losses.late_system and "system" in roles[1:] else messages
 
 
 def _unchanged(messages: Messages) -> Messages:

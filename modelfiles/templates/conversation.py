@@ -31,8 +31,27 @@ def tool_variables(tools: Sequence[Tool], form: Form) -> dict[str, object]:
 
 
 def described(tool: Tool) -> Tool:
-    """The same tool with an empty description wherever one is missing, which a few templates insist on."""
+    """The same tool with an empty description and properties wherever they are missing, which a few templates
+    insist on.
+    """
     return Tool(tool.name, {**tool.raw, "function": _described(tool.raw.get("function"))})
+
+
+def opened(tool: Tool) -> Tool:
+    """The same tool, `described`, whose parameters that are objects say that they may hold anything."""
+    function = _described(tool.raw.get("function"))
+    parameters = function.get("parameters") if isinstance(function, dict) else None
+    if isinstance(parameters, dict):
+        for part in parameters["properties"].values():
+            _open(part)
+    return Tool(tool.name, {**tool.raw, "function": function})
+
+
+def _open(part: object) -> None:
+    while isinstance(part, dict):
+        if part.get("type") == "object":
+            part.setdefault("additionalProperties", {"type": None})
+        part = part.get("items")
 
 
 def _described(value: object) -> object:
@@ -45,6 +64,8 @@ def _described(value: object) -> object:
             name: {"description": "", **part} if isinstance(part, dict) else part
             for name, part in properties.items()
         }
+    elif "properties" in inner:
+        inner["properties"] = {}
     return {"description": "", **inner} if "parameters" in inner else inner
 
 

@@ -4,7 +4,7 @@ Pure: the moment and the special tokens are arguments. Templates are hostile unt
 sandbox sees to that. Knows nothing of GGUF files.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import product
@@ -15,9 +15,9 @@ from jinja2 import Template
 
 from modelfiles.errors import ModelfilesError, TemplateError, TemplateRefused
 from modelfiles.messages import Message, Tool, ToolCall
-from modelfiles.templates.arrange import arrangements
+from modelfiles.templates.arrange import Losses, arrangements
 from modelfiles.templates.budget import Budget
-from modelfiles.templates.conversation import Form, described, message_variables, tool_variables
+from modelfiles.templates.conversation import Form, described, message_variables, opened, tool_variables
 from modelfiles.templates.guards import format_time
 from modelfiles.templates.pairing import pair_results
 from modelfiles.templates.sandbox import PromptEnvironment
@@ -34,6 +34,17 @@ FALLBACK_SOURCE = (
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 _PROBED_AT = datetime(2026, 1, 1)  # any moment will do
 _PROBE = "nine small otters"
+_COUNT = Tool(
+    "count",
+    {
+        "type": "function",
+        "function": {
+            "name": "count",
+            "description": "Counts.",
+            "parameters": {"type": "object", "properties": {}, "required": []},
+        },
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +71,7 @@ class ChatTemplate:
         self._code = self._environment.compile_source(source)
         self._short_ids = "[TOOL_CALLS]" in source
         self._form = _find_form(self._render)
+        self._losses = _find_losses(self._render, self._form)
 
     def render(self, conversation: Conversation) -> str:
         """The prompt's text, up to where the model goes on.
@@ -90,15 +102,18 @@ class ChatTemplate:
         paired = pair_results(conversation.messages, short_ids=self._short_ids)
         first: TemplateError | None = None
         for tools in self._tool_forms(conversation.tools):
-            for messages in arrangements(paired):
+            for messages in arrangements(paired, self._losses):
                 try:
                     return self._render(replace(conversation, messages=messages, tools=tools), self._form)
                 except TemplateError as error:
                     first = first or error
         raise first or TemplateError("there are no messages to render")
 
-    def _tool_forms(self, tools: tuple[Tool, ...]) -> tuple[tuple[Tool, ...], ...]:
-        return (tools, tuple(map(described, tools))) if tools else ((),)
+    def _tool_forms(self, tools: tuple[Tool, ...]) -> Iterator[tuple[Tool, ...]]:
+        yield tools
+        if tools:
+            yield tuple(map(described, tools))
+            yield tuple(map(opened, tools))
 
     def _render(self, conversation: Conversation, form: Form) -> str:
         variables = {
@@ -134,6 +149,28 @@ def _run(template: Template, variables: Mapping[str, object]) -> str:
 
 def _refuse(message: object = "") -> None:
     raise TemplateRefused(f"the chat template refuses these messages: {message}")
+
+
+def _find_losses(render: Callable[[Conversation, Form], str], form: Form) -> Losses:
+    """Try which messages do not reach the text although the template does not refuse them."""
+    asked, answer, told = Message("user", "Q"), Message("assistant", "A"), Message("system", _PROBE)
+    call = Message("assistant", tool_calls=(ToolCall("count", {}, id="000000001"),))
+
+    def result(content: str) -> Message:
+        return Message("tool", content, tool_name="count", tool_call_id="000000001")
+
+    def loses(*messages: Message) -> bool:
+        # Some show results only beside the tools themselves.
+        tried = [Conversation(messages, _PROBED_AT, tools) for tools in ((), (_COUNT,))]
+        texts = [text for conversation in tried if (text := _tried(render, conversation, form))]
+        return bool(texts) and not any(_PROBE in text for text in texts)
+
+    return Losses(
+        system=loses(told, asked),
+        late_system=loses(asked, answer, told, asked),
+        system_before_results=loses(told, asked, call, result("R")),
+        results=loses(asked, call, result(_PROBE)),
+    )
 
 
 def _find_form(render: Callable[[Conversation, Form], str]) -> Form:

@@ -16,7 +16,7 @@ from jinja2.ext import Extension, LoopControlExtension
 from jinja2.parser import Parser
 from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment, safe_range
-from jinja2.utils import Namespace
+from jinja2.utils import Cycler, Joiner, Namespace
 from jinja2.visitor import NodeTransformer
 
 from modelfiles.errors import ModelfilesError, TemplateError
@@ -59,7 +59,13 @@ class PromptEnvironment(ImmutableSandboxedEnvironment):
         self.filters.update({**make_filters(), **_METERS})
         self.tests.clear()
         self.tests.update(make_tests())
-        self.globals = {"range": safe_range, "dict": _make_dict, "namespace": Namespace}
+        self.globals = {
+            "range": safe_range,
+            "dict": _make_dict,
+            "namespace": Namespace,
+            "cycler": Cycler,
+            "joiner": Joiner,
+        }
 
     def compile_source(self, source: str) -> CodeType:
         """Compile a template. Raises TemplateError with the line of a syntax error."""

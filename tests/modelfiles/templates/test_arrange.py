@@ -1,7 +1,7 @@
 """Arrangements: each gives in to one more demand, in a fixed order, and none loses text."""
 
 from modelfiles.messages import Message, ToolCall
-from modelfiles.templates.arrange import arrangements
+from modelfiles.templates.arrange import Losses, arrangements
 
 SYSTEM = Message("system", "S")
 USER = Message("user", "U")
@@ -42,3 +42,18 @@ def test_thinking_is_dropped_only_when_nothing_else_helps() -> None:
     answer = Message("assistant", "A", thinking="T")
     tried = list(arrangements([USER, answer, USER]))
     assert [[m.thinking for m in messages if m.role == "assistant"] for messages in tried] == [["T"], [""]]
+
+
+def test_what_would_be_lost_is_told_elsewhere_from_the_first() -> None:
+    def first(*messages: Message, **losses: bool) -> str:
+        made = next(arrangements(messages, Losses(**losses)))
+        return " ".join(f"{m.role[0]}:{m.content}" for m in made)
+
+    assert first(SYSTEM, USER, late_system=True) == "s:S u:U"
+    assert first(USER, SYSTEM, USER, late_system=True) == "s:S u:U u:U"
+    assert first(USER, SYSTEM, system=True) == "u:S\n\nU"
+    assert first(USER, system=True, results=True) == "u:U"
+    assert first(SYSTEM, USER, system_before_results=True) == "s:S u:U"
+    single = (Message("assistant", tool_calls=(ToolCall("f", {}),)), Message("tool", "R"))
+    assert first(SYSTEM, USER, *single, system_before_results=True) == "u:S\n\nU a: t:R"
+    assert first(SYSTEM, USER, *single, results=True) == 's:S u:U a:{"name": "f", "arguments": {}} u:R'

@@ -1,7 +1,7 @@
 """The shape of what templates get."""
 
 from modelfiles.messages import Message, ToolCall, tool_from_json
-from modelfiles.templates.conversation import Form, described, message_variables, tool_variables
+from modelfiles.templates.conversation import Form, described, message_variables, opened, tool_variables
 
 TOOL = tool_from_json(
     {"function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}}
@@ -64,3 +64,37 @@ def test_described_fills_in_what_is_missing() -> None:
         "name": "f",
         "parameters": {"type": "object", "properties": {"a": {"description": "", "type": "string"}}},
     }
+
+
+def test_a_tool_without_parameters_has_empty_properties_then() -> None:
+    bare = tool_from_json({"function": {"name": "now"}})
+    function = described(bare).raw["function"]
+    assert function == {"description": "", "name": "now", "parameters": {"type": "", "properties": {}}}
+
+
+def test_opened_says_that_objects_hold_anything() -> None:
+    inner = {"type": "array", "items": {"type": "array", "items": {"type": "object"}}}
+    properties = {"a": {"type": "object"}, "b": inner, "c": {"type": "string"}}
+    tool = tool_from_json({"function": {"name": "f", "parameters": {"properties": properties}}})
+    function = opened(tool).raw["function"]
+    assert function == {
+        "description": "",
+        "name": "f",
+        "parameters": {
+            "type": "",
+            "properties": {
+                "a": {"description": "", "type": "object", "additionalProperties": {"type": None}},
+                "b": {
+                    "description": "",
+                    "type": "array",
+                    "items": {
+                        "type": "array",
+                        "items": {"type": "object", "additionalProperties": {"type": None}},
+                    },
+                },
+                "c": {"description": "", "type": "string"},
+            },
+        },
+    }
+    assert properties["a"] == {"type": "object"}
+    assert inner == {"type": "array", "items": {"type": "array", "items": {"type": "object"}}}

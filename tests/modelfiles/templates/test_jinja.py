@@ -160,3 +160,77 @@ def test_failures_are_the_templates(source: str, message: str) -> None:
 
 def test_no_messages_at_all() -> None:
     assert show(load("otter"), thinking=False).endswith("assistant\n<think>\n\n</think>\n\n")
+
+
+def test_everything_that_real_templates_reach_for() -> None:
+    arguments = {"sides": 6, "by": "ü", "not": None, "all": [1, {"a": True}]}
+    calls = (ToolCall("roll", arguments), ToolCall("now", {}))
+    chat = (
+        Message("system", "Be <brief>."),
+        Message("user", "Hi"),
+        Message("assistant", "<think>\nold\n</think>\n\nYes?"),
+        Message("user", "Roll"),
+        Message("assistant", "Sure.", thinking="A die.", tool_calls=calls),
+        Message("tool", "4\n5"),
+        Message("tool", "noon"),
+    )
+    assert show(load("wren"), *chat, tools=True, thinking=False) == (
+        '<s>2026-11-30roll(sides: integer) {\n "type":"object",\n "properties":{\n  "sides":{\n'
+        '   "type":"integer"\n  }\n }\n}\n'
+        "\n[SYSTEM]Be <brief>.\n[USER]Hi\n[ASSISTANT]Yes?\n[USER]Roll\n[ASSISTANT]<think>A die.</think>Sure."
+        '<call roll all=[1, {"a": true}] by=ü sides=6/><call now/>'
+        "\n[TOOL]now: 4 5;\n[TOOL]now: noon\n[ASSISTANT]"
+    )
+    with pytest.raises(TemplateRefused, match="too many questions: 5"):
+        show(load("wren"), USER, Message("assistant", "A"), USER, Message("assistant", "B"), USER)
+
+
+def test_what_a_template_leaves_out_is_told_elsewhere() -> None:
+    swift = load("swift")
+    asked, system = Message("user", "Hi"), Message("system", "Be brief.")
+    assert show(swift, asked) == "Q: Hi\nA:"
+    assert show(swift, system, asked) == "Q: Be brief.\n\nHi\nA:"
+    assert show(swift, asked, Message("assistant", "Yes?"), system, asked) == (
+        "Q: Be brief.\n\nHi\nA: Yes?\nQ: Hi\nA:"
+    )
+    call = Message("assistant", tool_calls=(ToolCall("roll", {"sides": 6}),))
+    assert show(swift, system, asked, call, Message("tool", "4")) == (
+        'Q: Be brief.\n\nHi\nA: {"name": "roll", "arguments": {"sides": 6}}\nQ: 4\nA:'
+    )
+
+
+def test_system_text_that_is_lost_while_tools_answer() -> None:
+    source = (
+        "{% for m in messages if m.role != 'system' %}"
+        "{% set first = messages[0] %}"
+        "{% if m.role == 'user' and loop.last and first.role == 'system' %}{{ first.content }}|{% endif %}"
+        "{{ m.role }}:{{ m.content }};{% endfor %}"
+    )
+    template, system = ChatTemplate(source), Message("system", "S")
+    assert show(template, system, USER) == "S|user:Hi <b>;"
+    call = Message("assistant", tool_calls=(ToolCall("roll", {}),))
+    assert show(template, system, USER, call, Message("tool", "4")) == "user:S\n\nHi <b>;assistant:;tool:4;"
+
+
+def test_results_that_are_shown_beside_their_tools_only_stay_results() -> None:
+    template = ChatTemplate(
+        "{% for m in messages if m.role != 'tool' or tools %}{{ m.role }}:{{ m.content }};{% endfor %}"
+    )
+    call = Message("assistant", tool_calls=(ToolCall("roll", {}),))
+    assert show(template, USER, call, Message("tool", "4"), tools=True).endswith("tool:4;")
+
+
+def test_tools_without_properties_and_with_open_ones() -> None:
+    source = (
+        "{% for t in tools or [] %}"
+        "{% for name, p in t.function.parameters.properties.items() %}{{ name }} {% endfor %}"
+        "{% endfor %}{% for m in messages %}{{ m.content }}{% endfor %}"
+    )
+    bare = tool_from_json({"function": {"name": "now"}})
+    conversation = Conversation((USER,), NOW, (bare,))
+    assert ChatTemplate(source).render(conversation) == "Hi <b>"
+    source = source.replace("{{ name }} ", "{{ p.additionalProperties.type.x or p.type }}")
+    holding = tool_from_json(
+        {"function": {"name": "f", "parameters": {"properties": {"deep": {"type": "object"}}}}}
+    )
+    assert ChatTemplate(source).render(Conversation((USER,), NOW, (holding,))) == "objectHi <b>"
