@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ import pytest
 
 from runtime.engine_protocol import Engine
 from runtime.errors import BadOptions
-from runtime.events import EngineEvent, Failed, Finished, Submit, Token, TokenLogprob
+from runtime.events import Embed, Embedded, EngineEvent, Failed, Finished, Submit, Token, TokenLogprob
 from runtime.options import LoadOptions, SamplingOptions
 
 PATIENCE_SECONDS = 60.0  # a failing test ends; a passing one never waits that long
@@ -37,7 +38,7 @@ class Reply:
     """Everything that one request brought."""
 
     tokens: list[Token] = field(default_factory=list)
-    end: Finished | Failed | None = None
+    end: Finished | Failed | Embedded | None = None
 
     @property
     def text(self) -> str:
@@ -53,6 +54,11 @@ class Reply:
     def failed(self) -> Failed:
         assert isinstance(self.end, Failed), self.end
         return self.end
+
+    @property
+    def vector(self) -> array[float]:
+        assert isinstance(self.end, Embedded), self.end
+        return array("f", self.end.vector)
 
     @property
     def logprobs(self) -> list[TokenLogprob]:
@@ -71,10 +77,13 @@ class Collector:
         self.replies: dict[int, Reply] = {}
         self.order: list[int] = []
 
-    def submit(self, *requests: Submit) -> None:
+    def submit(self, *requests: Submit | Embed) -> None:
         for request in requests:
             self.replies[request.id] = Reply()
-            self.engine.submit(request)
+            if isinstance(request, Embed):
+                self.engine.embed(request)
+            else:
+                self.engine.submit(request)
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -92,7 +101,7 @@ class Collector:
             reply.end = event
             self.order.append(event.id)
 
-    def run(self, *requests: Submit) -> list[Reply]:
+    def run(self, *requests: Submit | Embed) -> list[Reply]:
         self.submit(*requests)
         self.wait_until(lambda: all(self.replies[request.id].end is not None for request in requests))
         return [self.replies[request.id] for request in requests]
@@ -293,6 +302,34 @@ class EngineContract:
         with_ = collector.engine.tokenize("hello", True)
         without = collector.engine.tokenize("hello", False)
         assert with_ == ([info.bos, *without] if info.add_bos else without)
+
+    def test_embeddings(self, collector: Collector, case: EngineCase) -> None:
+        texts = [collector.engine.tokenize(text, True) for text in (case.prompt, "a", case.long_prompt)]
+        vectors = [reply.vector for reply in collector.run(*map(Embed, (1, 2, 3), texts))]
+        again = [reply.vector for reply in collector.run(*map(Embed, (4, 5, 6), texts[::-1]))]
+        assert vectors == again[::-1]
+        assert len({vector.tobytes() for vector in vectors}) == 3
+        assert len({len(vector) for vector in vectors}) == 1
+        [reply] = collector.run(Embed(7, texts[0]))
+        assert isinstance(reply.end, Embedded)
+        assert reply.end.prompt_tokens == len(texts[0])
+
+    def test_embeddings_that_cannot_be(self, collector: Collector) -> None:
+        token = collector.engine.tokenize("a", False)[-1]
+        bad = [Embed(1, []), Embed(2, [token] * 257), Embed(3, [token] * 256)]
+        empty, long, fits = collector.run(*bad)
+        assert empty.failed.kind == "bad_request"
+        assert long.failed.kind == "too_long"
+        assert len(fits.vector) > 0
+
+    def test_a_cancelled_embedding_ends_once(self, collector: Collector) -> None:
+        tokens = collector.engine.tokenize("a b c d e f g h", True)
+        collector.submit(*(Embed(n, tokens) for n in range(1, 30)))
+        for n in range(2, 30):
+            collector.engine.cancel(n)
+        collector.wait_until(lambda: all(reply.end is not None for reply in collector.replies.values()))
+        [after] = collector.run(Embed(99, tokens))
+        assert after.vector == collector.replies[1].vector
 
     def test_detokenize_refuses_what_is_no_token(self, collector: Collector) -> None:
         with pytest.raises(BadOptions, match=str(1 << 30)):
