@@ -5,25 +5,28 @@ the name means what it meant before, or nothing. Blocking: runs in a thread. Pro
 the words that clients of Ollama expect.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+from modelfiles.base import Base, base_of, stub_of, with_adapters, with_drafts
 from modelfiles.creation import (
     Content,
     CreateRequest,
     Progress,
     check_request,
+    family_defaults,
     make_config,
-    refuse_what_is_missing,
     small_layers,
 )
-from modelfiles.errors import BlobNotFound, CreateError, InvalidName, StoreError
-from modelfiles.gguf import GGUF, read_gguf
-from modelfiles.names import Name, parse_name, parse_reference
-from modelfiles.package import CONFIG_TYPE, Config, Layer, Manifest, encode_config, encode_manifest
+from modelfiles.detection import detected_template
+from modelfiles.errors import BlobNotFound, CreateError, StoreError, TemplateError
+from modelfiles.names import Name, parse_name
+from modelfiles.package import CONFIG_TYPE, Layer, Manifest, encode_config, encode_manifest
+from modelfiles.quantization import Quantization, quantization
+from modelfiles.quantizing import Quantizer, quantized
 from modelfiles.store import Store
 from modelfiles.stored_parameters import checked_parameters, fitted_parameters
-from modelfiles.weights import weights_of_files
+from modelfiles.templates.go.template import parse_template
 
 __all__ = ["CreateRequest", "Progress", "check_request", "create"]
 
@@ -33,92 +36,95 @@ Report = Callable[[Progress], None]
 _ATTEMPTS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Base:
-    """What the new model starts from. `headers` are those of the GGUF layers, the model's own first."""
-
-    layers: tuple[Layer, ...]
-    made: frozenset[str]
-    headers: tuple[GGUF, ...]
-    config: Config
-    parameters: dict[str, object]
-
-
-def create(store: Store, request: CreateRequest, progress: Report) -> None:
+def create(
+    store: Store, request: CreateRequest, progress: Report, *, quantizer: Quantizer | None = None
+) -> None:
     """Carry out the request, reporting progress; the last item is `success`.
 
     Raises CreateError for a bad request, BadGGUF for damaged weights, ModelNotFound for an unknown `from_`,
-    BlobNotFound for files that were not sent, and StoreError.
+    BlobNotFound for files that were not sent, StoreError, and what `quantizer` raises.
     """
     check_request(request)
-    refuse_what_is_missing(request)
+    _check_template(request.template)
     given = checked_parameters(request.parameters)
+    weights_type, draft_type = _quantizations(request)
     name = store.resolve(parse_name(request.model))
-    base = _base(store, request, progress)
-    parameters, warnings = fitted_parameters({**base.parameters, **given}, base.headers[0])
-    for warning in warnings:
-        progress(Progress(f"warning: {warning}"))
-    layers, contents = small_layers(request, base.layers, parameters)
+    base = stub_of(request) if request.remote_host else base_of(store, request, progress)
+    base = with_adapters(store, base, request, progress)
+    base = with_drafts(store, base, request, progress)
+    base = _quantized(store, base, "model", weights_type, quantizer, progress)
+    base = _quantized(store, base, "draft", draft_type, quantizer, progress)
+    detected = None if request.from_ or request.template else detected_template(store, base)
+    parameters = {**base.parameters, **(detected.parameters if detected else {}), **given}
+    parameters = {**family_defaults(base.headers, parameters), **parameters}
+    if base.headers:
+        parameters, warnings = fitted_parameters(parameters, base.headers[0])
+        for warning in warnings:
+            progress(Progress(f"warning: {warning}"))
+    template = request.template or (detected.template if detected else "")
+    layers, contents = small_layers(replace(request, template=template), base.layers, parameters)
     config = encode_config(make_config(request, base.config, base.headers))
     for layer in layers:
         verb = "creating new" if layer.digest in base.made else "using existing"
         progress(Progress(f"{verb} layer {layer.digest}"))
-    _commit(store, name, layers, contents, config, progress)
+    words = {"template": f"using autodetected template {detected.name}"} if detected else {}
+    _commit(store, name, layers, contents, config, progress, words)
     progress(Progress("success"))
 
 
-def _base(store: Store, request: CreateRequest, progress: Report) -> _Base:
-    if request.from_:
-        return _inherited(store, request.from_)
-    if not request.files:
-        raise CreateError("neither 'from' or 'files' was specified")
-    weights = weights_of_files(store, request.files, progress)
-    return _Base(
-        layers=tuple(item.layer for item in weights),
-        made=frozenset(item.layer.digest for item in weights if item.is_new),
-        headers=tuple(item.header for item in weights),
-        config=Config(),
-        parameters={},
-    )
-
-
-def _inherited(store: Store, text: str) -> _Base:
-    package = store.load(_source(text))
-    if package.model_path is None:
-        raise CreateError(f"{package.name.display} has no GGUF weights to start from")
-    store.verify_linked(package.model_digest)
-    shown = package.name.display
-    layers = tuple(
-        Layer(layer.media_type, layer.digest, layer.size, from_=shown, name=layer.name)
-        for layer in package.layers
-    )
-    projectors = [layer.digest for layer in package.layers if layer.kind == "projector"]
-    headers = tuple(_header(store, digest) for digest in (package.model_digest, *projectors))
-    return _Base(layers, frozenset(), headers, package.config, dict(package.parameters))
-
-
-def _header(store: Store, digest: str) -> GGUF:
-    with store.using_blob(digest) as path:
-        return read_gguf(path)
-
-
-def _source(text: str) -> Name:
-    reference = parse_reference(text)
-    if reference.source == "cloud":
-        raise CreateError("ollama cloud is disabled: remote model is unavailable")
+def _check_template(text: str) -> None:
+    """Raise CreateError, with the parser's words, for a template that does not parse."""
     try:
-        return parse_name(reference.base)
-    except InvalidName as error:
-        raise CreateError("invalid model name") from error
+        parse_template(text)
+    except TemplateError as error:
+        raise CreateError(f"template error: {error}") from error
+
+
+def _quantizations(request: CreateRequest) -> tuple[Quantization | None, Quantization | None]:
+    """What is to become of the weights, and of a draft. QuantizeError."""
+    weights = quantization(
+        request.quantize,
+        experts=request.quantize_experts,
+        tensor_types=request.tensor_types,
+        importance=request.imatrix,
+        allow_requantize=request.allow_requantize,
+    )
+    return weights, quantization(request.draft_quantize, allow_requantize=request.allow_requantize)
+
+
+def _quantized(
+    store: Store,
+    base: Base,
+    kind: str,
+    asked: Quantization | None,
+    quantizer: Quantizer | None,
+    progress: Report,
+) -> Base:
+    if asked is None or not base.headers:
+        return base
+    if quantizer is None:
+        raise CreateError("this program cannot quantize; use the server, or llama.cpp's llama-quantize")
+    weights = base.weights_of(kind)
+    layers, header = quantized(store, weights.layers, weights.header, asked, quantizer, progress)
+    return base.with_weights(kind, layers, header)
 
 
 def _commit(
-    store: Store, name: Name, layers: list[Layer], contents: list[Content], config: bytes, progress: Report
+    store: Store,
+    name: Name,
+    layers: list[Layer],
+    contents: list[Content],
+    config: bytes,
+    progress: Report,
+    words: Mapping[str, str],
 ) -> None:
-    """Write the small blobs and the manifest. All of it again, if someone removed a blob in between."""
+    """Write the small blobs and the manifest. All of it again, if someone removed a blob in between.
+
+    `words` says what to report for a kind of content instead of the usual.
+    """
     for attempt in range(1, _ATTEMPTS + 1):
         report = progress if attempt == 1 else _silent
-        written = [_write(store, content, report) for content in contents]
+        written = [_write(store, content, report, words.get(content.kind, "")) for content in contents]
         config_layer = Layer(CONFIG_TYPE, store.write_blob([config]), len(config))
         report(Progress("writing manifest"))
         try:
@@ -133,10 +139,10 @@ def _commit(
     raise StoreError(f"blobs of {name.display} are removed by someone else while it is created; try again")
 
 
-def _write(store: Store, content: Content, report: Report) -> Layer:
+def _write(store: Store, content: Content, report: Report, words: str) -> Layer:
     verb = "using existing" if store.has_blob(content.digest) else "creating new"
     digest = store.write_blob([content.data])
-    report(Progress(f"{verb} layer {digest}"))
+    report(Progress(words or f"{verb} layer {digest}"))
     return Layer(content.media_type, digest, len(content.data))
 
 

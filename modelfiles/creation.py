@@ -15,6 +15,7 @@ from modelfiles.gguf import GGUF
 from modelfiles.messages import Message
 from modelfiles.names import parse_digest, parse_name
 from modelfiles.package import LAYER_TYPE, Config, Layer
+from modelfiles.semver import is_version
 
 _TEXT_OVERRIDES = {
     "model_family": "model_family",
@@ -22,12 +23,24 @@ _TEXT_OVERRIDES = {
     "quantization_level": "file_type",
     "parameter_size": "model_type",
 }
+# What Ollama calls the way these families write prompts and answers, and where their turns end
+_SPEECH_OF_FAMILIES = {
+    "gemma4": "gemma4",
+    "laguna": "laguna",
+    "nemotron_h": "nemotron-3-nano",
+    "nemotron_h_moe": "nemotron-3-nano",
+    "nemotron_h_omni": "nemotron-3-nano",
+}
+_STOPS_OF_FAMILIES = {"gemma4": ("<turn|>",)}
 _NUMBER_OVERRIDES = ("context_length", "embedding_length")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateRequest:
-    """What a client asks for. `files` maps the names that files have at the client to digests of blobs."""
+    """What a client asks for. `files` maps the names that files have at the client to digests of blobs.
+
+    The last four are ours, see `modelfiles.quantization`; `imatrix` is the digest of a blob.
+    """
 
     model: str
     from_: str = ""
@@ -46,6 +59,10 @@ class CreateRequest:
     remote_host: str = ""
     quantize: str = ""
     draft_quantize: str = ""
+    quantize_experts: str = ""
+    tensor_types: Mapping[str, str] = field(default_factory=dict)
+    imatrix: str = ""
+    allow_requantize: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,38 +93,21 @@ class Content:
 
 def check_request(request: CreateRequest) -> None:
     """The checks whose failure is answered before any progress is reported. Raises CreateError, `early`."""
-    for files in (request.files, request.draft_files):
+    for files in (request.files, request.draft_files, request.adapters):
         for path, digest in files.items():
             if not _is_relative(path):
                 raise CreateError("file path must be relative", early=True)
-            try:
-                parse_digest(digest)
-            except InvalidDigest as error:
-                raise CreateError(str(error), early=True) from error
+            _check_digest(digest)
+    if request.imatrix:
+        _check_digest(request.imatrix)
     if request.draft_quantize and not request.draft_files:
         raise CreateError("--draft-quantize requires a DRAFT model", early=True)
     try:
         parse_name(request.model)
     except InvalidName as error:
         raise CreateError("invalid model name", early=True) from error
-
-
-def refuse_what_is_missing(request: CreateRequest) -> None:
-    """Raise CreateError for what this version cannot do, saying what to do instead."""
-    if request.template:
-        raise CreateError(
-            "TEMPLATE is not supported yet; leave it out, and the chat template inside the GGUF is used"
-        )
-    if request.adapters:
-        raise CreateError("ADAPTER is not supported yet; merge the adapter into the weights, then use FROM")
-    if request.draft_files:
-        raise CreateError("DRAFT is not supported yet; leave it out")
-    if request.quantize:
-        raise CreateError(
-            "quantizing is not supported yet; quantize with llama.cpp's llama-quantize, then use FROM"
-        )
-    if request.remote_host:
-        raise CreateError("remote models are not supported; FROM must name a local model or file")
+    if request.requires and not is_version(request.requires):
+        raise CreateError("requires must be a valid semver (e.g. 0.14.0)", early=True)
 
 
 def small_layers(
@@ -116,6 +116,9 @@ def small_layers(
     """Inherited layers that stay, and what comes behind them. `parameters` are the merged ones."""
     replaced = {"params"}
     contents: list[Content] = []
+    if request.template:
+        replaced |= {"template", "prompt"}
+        contents.append(Content("template", _utf8(request.template)))
     if request.system:
         replaced.add("system")
         contents.append(Content("system", _utf8(request.system)))
@@ -135,12 +138,17 @@ def make_config(request: CreateRequest, inherited: Config, headers: Sequence[GGU
             model_format=inherited.model_format,
             renderer=request.renderer or inherited.renderer,
             parser=request.parser or inherited.parser,
-            requires=request.requires or inherited.requires,
+            requires=request.requires.removeprefix("v") or inherited.requires,
+            remote_host=inherited.remote_host,
+            remote_model=inherited.remote_model,
             capabilities=inherited.capabilities,
         ),
         request.info,
     )
+    if not headers:
+        return config
     first = headers[0]
+    speech = _SPEECH_OF_FAMILIES.get(first.architecture, "")
     return replace(
         config,
         model_format=config.model_format or "gguf",
@@ -148,7 +156,15 @@ def make_config(request: CreateRequest, inherited: Config, headers: Sequence[GGU
         model_families=tuple(header.architecture for header in headers),
         model_type=config.model_type or human_number(first.parameter_count),
         file_type=config.file_type or first.file_type,
+        renderer=config.renderer or speech,
+        parser=config.parser or speech,
     )
+
+
+def family_defaults(headers: Sequence[GGUF], parameters: Mapping[str, object]) -> dict[str, object]:
+    """Parameters that weights of this family get where nothing is said."""
+    stops = _STOPS_OF_FAMILIES.get(headers[0].architecture) if headers else None
+    return {"stop": list(stops)} if stops and "stop" not in parameters else {}
 
 
 def human_number(count: int) -> str:
@@ -182,6 +198,13 @@ def _count(key: str, value: object) -> int:
     if not math.isfinite(value) or value < 0 or value != int(value):
         raise CreateError(f'info field "{key}" must be a non-negative integer')
     return int(value)
+
+
+def _check_digest(digest: str) -> None:
+    try:
+        parse_digest(digest)
+    except InvalidDigest as error:
+        raise CreateError(str(error), early=True) from error
 
 
 def _is_relative(path: str) -> bool:

@@ -11,6 +11,8 @@ ModelfilesError
  +-- TemplateError          a chat template that cannot be parsed or rendered
  |    +-- TemplateRefused   the template itself refused these messages
  +-- CreateError            a create request that cannot be carried out
+ |    +-- QuantizeError     weights that cannot be quantized as asked
+ |    +-- CloudRefused      a model that only a cloud could run
  +-- ModelNotFound          no manifest of that name
  +-- BlobNotFound           no blob of that digest
  +-- DigestMismatch         content that is not what its digest says
@@ -87,6 +89,17 @@ class CreateError(ModelfilesError):
     def __init__(self, message: str, *, early: bool = False) -> None:
         super().__init__(message)
         self.early = early
+
+
+class QuantizeError(CreateError):
+    """Weights that cannot be quantized as a request asks."""
+
+
+class CloudRefused(CreateError):
+    """A request for what only a cloud could do."""
+
+    def __init__(self) -> None:
+        super().__init__("ollama cloud is disabled: remote model is unavailable")
 
 
 class ModelNotFound(ModelfilesError):

@@ -3,13 +3,13 @@
 Opens no file: whether a FROM names a file, a folder or a model is for the caller to find out.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from modelfiles.errors import ModelfileError, ParameterError
 from modelfiles.messages import Message
 from modelfiles.parameters import DEPRECATED, Value, add_parameter
+from modelfiles.semver import is_version
 
 FROM = "model"  # how FROM is called among the commands
 MESSAGE = "message"
@@ -18,12 +18,6 @@ INSTRUCTIONS = (
     "requires",
 )  # fmt: skip
 ROLES = ("system", "user", "assistant")
-
-# A version as Go's semver package takes it: minor and patch may be left out, numbers have no leading zeros.
-_NUMBER = r"(0|[1-9][0-9]*)"
-_IDENTIFIERS = r"[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*"
-_VERSION = re.compile(rf"{_NUMBER}(\.{_NUMBER}(\.{_NUMBER}(-{_IDENTIFIERS})?(\+{_IDENTIFIERS})?)?)?")
-_PADDED_NUMBER = re.compile(r"-(.*\.)?0[0-9]+(\.|\+|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +108,7 @@ class Modelfile:
 
     def _version(self) -> str | None:
         for command in self.commands:
-            if command.name == "requires" and not command.is_parameter and not _is_version(command.args):
+            if command.name == "requires" and not command.is_parameter and not is_version(command.args):
                 raise ModelfileError("requires must be a valid semver (e.g. 0.14.0)", command.line)
         version = self._last("requires")
         return None if version is None else version.removeprefix("v")
@@ -137,11 +131,6 @@ def _typed(commands: Iterable[Command]) -> tuple[dict[str, Value], tuple[str, ..
 def _message(args: str) -> Message:
     role, _, text = args.partition(": ")
     return Message(role, text)
-
-
-def _is_version(text: str) -> bool:
-    version = text.removeprefix("v")
-    return bool(_VERSION.fullmatch(version)) and not _PADDED_NUMBER.search(version.partition("+")[0])
 
 
 def _quoted(text: str) -> str:

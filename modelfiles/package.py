@@ -5,7 +5,7 @@ ignored. Pure: files are read and written in `modelfiles.store`. Raises StoreErr
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from modelfiles.encoding import json_line
 from modelfiles.errors import InvalidDigest, StoreError
+from modelfiles.gguf.split import is_part_name
 from modelfiles.messages import Message
 from modelfiles.names import Name, parse_digest
 
@@ -91,7 +92,8 @@ class Package:
     """A model, ready to be run or described. `digest` is that of the manifest, 64 hex digits.
 
     `template` is the Go template of a template layer; None where the weights' own chat template counts.
-    `model_path` is None for a package without GGUF weights, such as a stub of a remote model.
+    `model_path` is None for a package without GGUF weights, such as a stub of a remote model. Of a split
+    model it is the first part; `model_parts` holds the others, and `model_digests` is of all, in order.
     """
 
     name: Name
@@ -101,8 +103,10 @@ class Package:
     config: Config
     model_path: Path | None
     model_digest: str = ""
+    model_parts: tuple[Path, ...] = ()
     projectors: tuple[Path, ...] = ()
     adapters: tuple[Path, ...] = ()
+    drafts: tuple[Path, ...] = ()
     template: str | None = None
     system: str = ""
     parameters: Mapping[str, object] = field(default_factory=dict)
@@ -112,9 +116,28 @@ class Package:
     layers: tuple[Layer, ...] = ()
 
     @property
+    def model_paths(self) -> tuple[Path, ...]:
+        """Of all parts, in order; empty for a package without weights."""
+        return () if self.model_path is None else (self.model_path, *self.model_parts)
+
+    @property
+    def model_digests(self) -> tuple[str, ...]:
+        """Of all parts, in order."""
+        return tuple(layer.digest for layer in weight_layers(self.layers)) or (
+            (self.model_digest,) if self.model_digest else ()
+        )
+
+    @property
     def modified(self) -> datetime:
         """When the manifest was written, in UTC; `modified_ns` is exact."""
         return datetime.fromtimestamp(self.modified_ns / 1e9, UTC)
+
+
+def weight_layers(layers: Iterable[Layer], kind: str = "model") -> tuple[Layer, ...]:
+    """The layers that hold the weights: the parts of a split model, which have names, else the last one."""
+    found = [layer for layer in layers if layer.kind == kind]
+    parts = [layer for layer in found if is_part_name(layer.name)]
+    return tuple(sorted(parts, key=lambda layer: layer.name)) or tuple(found[-1:])
 
 
 def parse_manifest(data: bytes) -> Manifest:

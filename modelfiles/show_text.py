@@ -35,10 +35,12 @@ def parameters_text(parameters: Mapping[str, object]) -> str:
 
 
 def _commands(package: Package, parameters: Mapping[str, object]) -> Iterator[Command]:
-    if package.model_path is not None:
-        yield Command(FROM, str(package.model_path))
+    for path in package.model_paths:
+        yield Command(FROM, str(path))
     for path in package.adapters:
         yield Command("adapter", str(path))
+    for path in package.drafts:
+        yield Command("draft", str(path))
     for path in package.projectors:
         yield Command(FROM, str(path))
     if package.template is not None:

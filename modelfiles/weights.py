@@ -1,40 +1,43 @@
-"""The weights of a new model: the files of a request are read, judged, and joined where they are parts.
+"""The weights of a new model: the files of a request are read, judged, and put in order where they are parts.
 
-Raises CreateError for files that make no model, BadGGUF for damaged ones, BlobNotFound, and StoreError.
+Nothing is copied: each file becomes a layer as it is, the parts of a split model one layer each. Raises
+CreateError for files that make no model, BadGGUF for damaged ones, BlobNotFound, and StoreError.
 """
 
-import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from io import FileIO
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from modelfiles.creation import Progress
-from modelfiles.errors import BadGGUF, CreateError, StoreError
-from modelfiles.gguf import GGUF, parse_gguf, read_gguf
+from modelfiles.errors import BadGGUF, CreateError
+from modelfiles.gguf import GGUF, read_gguf
 from modelfiles.gguf.check import check_usable, kind_of, split_count
-from modelfiles.gguf.split import Joined, join_parts, order_parts, part_stem
-from modelfiles.gguf.window import ReadAt
+from modelfiles.gguf.split import order_parts, part_name, part_stem, whole_header
 from modelfiles.package import LAYER_TYPE, Layer
 from modelfiles.store import Store
+from modelfiles.store.paths import digest_of_blob
 
 Report = Callable[[Progress], None]
 
-# Ollama's digest for work on weights that have no digest yet
-_NO_DIGEST = "0" * 19
 _MAGIC = b"GGUF"
-_CHUNK_BYTES = 1 << 20
-_REPORT_EVERY_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A layer with its header. `is_new` tells that it was made here."""
+    """The layers of one GGUF, more than one where it is split, and the header of the whole of it.
 
-    layer: Layer
+    `name` is that of the file, `is_new` tells that it was made here.
+    """
+
+    layers: tuple[Layer, ...]
     header: GGUF
+    name: str = ""
     is_new: bool = False
+
+    @property
+    def kind(self) -> str:
+        return self.layers[0].kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +48,42 @@ class _File:
 
 
 def weights_of_files(store: Store, files: Mapping[str, str], report: Report) -> list[Weights]:
-    """The layers of a model's files, the model itself first."""
+    """The weights in a model's files, the model itself first."""
+    found = read_files(store, files, report)
+    models = [item for item in found if item.kind == "model"]
+    if not models:
+        first = found[0]
+        what = "an adapter, which goes into ADAPTER," if first.kind == "adapter" else f"a {first.kind},"
+        raise CreateError(f"{first.name} is {what} but there is no model that it belongs to")
+    if len(models) > 1:
+        names = ", ".join(
+            str(item.header.metadata.get("general.name", item.header.architecture)) for item in models
+        )
+        raise CreateError(f"the files hold {len(models)} models ({names}); give one FROM for each create")
+    return models + [item for item in found if item.kind != "model"]
+
+
+def read_files(store: Store, files: Mapping[str, str], report: Report) -> list[Weights]:
+    """The weights in these files, whatever they are for."""
     _check_type(store, files)
     read = [_read(store, name, files[name], report) for name in sorted(files)]
-    whole = [file for file in read if split_count(file.header) == 1]
-    found = [_as_weights(store, file) for file in whole]
-    for parts in _grouped([file for file in read if split_count(file.header) > 1]):
-        found.append(_joined(store, parts, report))
-    return _judged(found)
+    found = [
+        Weights((store.use_blob(file.digest, LAYER_TYPE + kind_of(file.header)),), file.header, file.name)
+        for file in read
+        if split_count(file.header) == 1
+    ]
+    return found + [
+        _parts(store, parts) for parts in _grouped([file for file in read if split_count(file.header) > 1])
+    ]
+
+
+def header_of_blobs(store: Store, digests: Sequence[str]) -> GGUF:
+    """The header of a GGUF in one blob, or of its parts in several. Raises BlobNotFound and BadGGUF."""
+    headers = []
+    for digest in digests:
+        with store.using_blob(digest) as path:
+            headers.append(read_gguf(path))
+    return headers[0] if len(headers) == 1 else whole_header(headers)
 
 
 def _check_type(store: Store, files: Mapping[str, str]) -> None:
@@ -86,89 +117,37 @@ def _read(store: Store, name: str, digest: str, report: Report) -> _File:
     return _File(name, digest, header)
 
 
-def _as_weights(store: Store, file: _File) -> Weights:
-    kind = kind_of(file.header)
-    if kind == "adapter":
-        raise CreateError(f"{file.name} is an adapter, not a model; adapters are not supported yet")
-    return Weights(store.use_blob(file.digest, LAYER_TYPE + kind), file.header)
-
-
-def _judged(found: Sequence[Weights]) -> list[Weights]:
-    models = [item for item in found if item.layer.kind == "model"]
-    if not models:
-        raise CreateError("the files hold a projector, but no model that it belongs to")
-    if len(models) > 1:
-        names = ", ".join(
-            str(item.header.metadata.get("general.name", item.header.architecture)) for item in models
-        )
-        raise CreateError(f"the files hold {len(models)} models ({names}); give one FROM for each create")
-    return models + [item for item in found if item.layer.kind != "model"]
-
-
-def _grouped(parts: Sequence[_File]) -> list[list[_File]]:
+def _grouped(files: Sequence[_File]) -> list[list[_File]]:
     """The parts of each split model, in their order. Raises BadGGUF for missing ones."""
     stems: dict[str, dict[str, _File]] = {}
-    for part in parts:
-        stems.setdefault(part_stem(part.name), {})[part.name] = part
+    for file in map(_named_as_part, files):
+        stems.setdefault(part_stem(file.name), {})[file.name] = file
     return [
-        [group[name] for name in order_parts({name: part.header for name, part in group.items()})]
+        [group[name] for name in order_parts({name: file.header for name, file in group.items()})]
         for group in stems.values()
     ]
 
 
-def _joined(store: Store, parts: Sequence[_File], report: Report) -> Weights:
-    with ExitStack() as stack:
-        sources = [stack.enter_context(_opened(store, part.digest)) for part in parts]
-        with _naming(part_stem(parts[0].name)):
-            plan = join_parts([part.header for part in parts], _reader(sources[0]))
-            header = parse_gguf(lambda at, count: plan.header[at : at + count], plan.size)
-            check_usable(header)
-        free = shutil.disk_usage(store.root).free
-        if plan.size > free:
-            raise StoreError(
-                f"no space left on device: joining the parts needs {plan.size} bytes, {free} are left"
-            )
-        digest = _write(store, plan, sources, report)
-    return Weights(store.use_blob(digest, LAYER_TYPE + kind_of(header)), header, is_new=True)
+def _named_as_part(file: _File) -> _File:
+    """A blob of a split model, which a Modelfile that `show` printed names, says itself which part it is."""
+    place = file.header.metadata.get("split.no")
+    if digest_of_blob(PurePosixPath(file.name).name) is None or not isinstance(place, int):
+        return file
+    return replace(file, name=part_name("model", place + 1, split_count(file.header)))
 
 
-def _opened(store: Store, digest: str) -> FileIO:
-    with store.using_blob(digest) as path:
-        return open(path, "rb", buffering=0)
-
-
-def _reader(source: FileIO) -> ReadAt:
-    return lambda at, count: os.pread(source.fileno(), count, at)
-
-
-def _write(store: Store, plan: Joined, sources: Sequence[FileIO], report: Report) -> str:
-    """Make the joined file a blob; return its digest."""
-    done, reported = 0, 0
-    with store.open_blob_writer() as writer:
-        for chunk in _content(plan, sources):
-            writer.write(chunk)
-            done += len(chunk)
-            if done - reported >= _REPORT_EVERY_BYTES or done == plan.size:
-                report(Progress(f"joining {len(sources)} parts", _NO_DIGEST, plan.size, done))
-                reported = done
-        return writer.finish()
-
-
-def _content(plan: Joined, sources: Sequence[FileIO]) -> Iterator[bytes | memoryview]:
-    """The joined file in pieces that share one buffer: each is void when the next one comes."""
-    yield plan.header
-    buffer = memoryview(bytearray(_CHUNK_BYTES))
-    for piece in plan.pieces:
-        source, left = sources[piece.part], piece.nbytes
-        source.seek(piece.offset)
-        while left:
-            count = source.readinto(buffer[:left])
-            if not count:
-                raise StoreError(f"part {piece.part + 1} became shorter while it was read")
-            yield buffer[:count]
-            left -= count
-        if piece.padding:
-            yield bytes(piece.padding)
+def _parts(store: Store, parts: Sequence[_File]) -> Weights:
+    """One layer for each part, named in a way from which an engine knows their order."""
+    stem = part_stem(parts[0].name)
+    with _naming(stem):
+        header = whole_header([part.header for part in parts])
+        check_usable(header)
+    kind = LAYER_TYPE + kind_of(header)
+    layers = [
+        store.use_blob(part.digest, kind, name=part_name(stem, index, len(parts)))
+        for index, part in enumerate(parts, 1)
+    ]
+    return Weights(tuple(layers), header, stem)
 
 
 @contextmanager

@@ -44,8 +44,8 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, message)
 
 
-def unauthorized(message: str) -> ApiError:
-    return ApiError(401, message)
+def unauthorized(message: str, extra: Mapping[str, object] = _NOTHING) -> ApiError:
+    return ApiError(401, message, extra)
 
 
 def forbidden(message: str) -> ApiError:
@@ -73,6 +73,11 @@ def cancelled() -> ApiError:
 def server_error(message: str) -> ApiError:
     """500: also for options of a wrong type and invalid formats, as in Ollama."""
     return ApiError(500, message)
+
+
+def not_built(message: str) -> ApiError:
+    """501: a part that this version does not have."""
+    return ApiError(501, message)
 
 
 def busy() -> ApiError:
@@ -127,6 +132,8 @@ _TABLE: Mapping[type[BaseException], Callable[[Any], ApiError]] = MappingProxyTy
         files.InvalidDigest: lambda _: bad_request("invalid digest format"),
         files.ModelNotFound: lambda error: model_not_found(error.name),
         files.BlobNotFound: lambda error: not_found(str(error)),
+        files.CloudRefused: lambda error: forbidden(str(error)),
+        files.QuantizeError: lambda error: server_error(str(error)),
         files.StoreError: lambda error: server_error(str(error)),
         files.TemplateRefused: lambda error: bad_request(str(error)),
         files.TemplateError: lambda error: server_error(str(error)),

@@ -16,12 +16,15 @@ from modelfiles.capabilities import capabilities
 from modelfiles.create import CreateRequest, Progress, check_request, create
 from modelfiles.describe import Details, ShowInfo, ShowOptions, details, show
 from modelfiles.errors import BadGGUF
-from modelfiles.gguf import GGUF, read_gguf
+from modelfiles.gguf import GGUF
 from modelfiles.names import Name
 from modelfiles.package import Package
+from modelfiles.quantizing import Job
 from modelfiles.store import Store
+from runtime.quantize import quantize as run_quantizer
+from runtime.quantize_order import Order
 from shim.bridge import Threads
-from shim.headers import Headers
+from shim.headers import Headers, read_header
 
 LOG = logging.getLogger("shim.models")
 
@@ -84,7 +87,7 @@ class Models:
         check_request(request)
 
         def work(report: Callable[[Progress], None]) -> None:
-            create(self._store, request, report)
+            create(self._store, request, report, quantizer=quantize)
 
         return self._threads.progress(work)
 
@@ -99,31 +102,45 @@ class Models:
     def _summary(self, package: Package) -> Summary:
         known = self._told.get(package.digest)
         if known is None:
-            header = self._header_if_sound(package.model_path)
+            header = self._header_if_sound(package.model_paths)
             known = (details(package, header), capabilities(package, header))
             if header is not None:
                 self._told[package.digest] = known
         return Summary(package, *known)
 
-    def _header_if_sound(self, path: Path | None) -> GGUF | None:
+    def _header_if_sound(self, paths: tuple[Path, ...]) -> GGUF | None:
         """A model with damaged weights is listed all the same; running it says what is wrong."""
-        if path is None:
+        if not paths:
             return None
         try:
-            return self._headers.read(path)
+            return self._headers.read(*paths)
         except (BadGGUF, OSError) as error:
-            LOG.warning("cannot read %s: %s", path, error)
+            LOG.warning("cannot read %s: %s", paths[0], error)
             return None
 
     def _show(self, name: Name, options: ShowOptions) -> ShowInfo:
         package = self._store.load(name)
         read = _read_with_arrays if options.verbose else self._headers.read
-        header = None if package.model_path is None else read(package.model_path)
+        header = read(*package.model_paths) if package.model_paths else None
         return show(package, header, [read(path) for path in package.projectors], options)
 
 
-def _read_with_arrays(path: Path) -> GGUF:
-    return read_gguf(path, arrays=True)
+def _read_with_arrays(*paths: Path) -> GGUF:
+    return read_header(*paths, arrays=True)
+
+
+def quantize(job: Job, done: Callable[[int], None]) -> None:
+    """Does a job in a process of its own. QuantizeFailed."""
+    importance = "" if job.importance is None else str(job.importance)
+    order = Order(
+        str(job.source),
+        str(job.target),
+        job.file_type,
+        types=job.types,
+        importance=importance,
+        allow_requantize=job.allow_requantize,
+    )
+    run_quantizer(order, done)
 
 
 def _last_changed_first(summary: Summary) -> tuple[int, str]:

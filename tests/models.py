@@ -9,13 +9,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from filelock import FileLock
-from gguf import GGUFReader
+from gguf import GGMLQuantizationType, GGUFReader, ReaderTensor, dequantize
 
 from demo import smollm2
 from demo.random_weights import SHAPES, make
 from demo.upcycle import Recipe, upcycle
-from demo.writing import copied, read_metadata, text, write_gguf
+from demo.writing import Bytes, Tensor, copied, read_metadata, text, u32, write_gguf
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 COPIES = Recipe(experts=4, used=2, mode="copies")
@@ -60,6 +61,28 @@ def tiny_qwen3moe() -> Path:
 def tiny_qwen35moe() -> Path:
     """Random weights: six delta-net layers, two of attention, a context of 262,144, no chat template."""
     return _built("tiny-qwen35moe", lambda target: _random("qwen35moe", target, template=False))
+
+
+def dense_f16() -> Path:
+    """`dense` with its weights as 16-bit floats, as a converter would write them."""
+    return _built("dense-f16", lambda target: _as_f16(dense(), target))
+
+
+def _as_f16(source: Path, target: Path) -> None:
+    reader = GGUFReader(source)
+    metadata = read_metadata(reader) | {"general.file_type": u32(1)}
+    write_gguf(target, metadata, [_f16(tensor) for tensor in reader.tensors])
+
+
+def _f16(tensor: ReaderTensor) -> Tensor:
+    if tensor.tensor_type == GGMLQuantizationType.F32:
+        return copied(tensor)
+
+    def make_bytes() -> Bytes:
+        return np.ascontiguousarray(dequantize(tensor.data, tensor.tensor_type).astype("<f2")).view(np.uint8)
+
+    shape = tuple(int(length) for length in tensor.shape)
+    return Tensor(tensor.name, shape, GGMLQuantizationType.F16, make_bytes)
 
 
 def thinker() -> Path:

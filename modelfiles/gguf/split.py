@@ -1,44 +1,20 @@
-"""Models split over several files: the order of the parts, and how one file is made of them.
+"""Models split over several files: the order of the parts, and what they are together.
 
 The parts are named `<anything>-00001-of-00003.gguf`, and each says its place in `split.no` and
-`split.count`. The joined file has the metadata of the first part and the tensors of all. Plans only: what
-to write and which bytes to copy from where; another module does it.
+`split.count`. The whole has the metadata of the first part and the tensors of all. Pure.
 """
 
 import re
-import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from modelfiles.errors import BadGGUF
 from modelfiles.gguf.check import split_count
 from modelfiles.gguf.header import GGUF, TensorInfo
 from modelfiles.gguf.tensors import padded
-from modelfiles.gguf.types import TENSOR_TYPES
-from modelfiles.gguf.window import ReadAt
 
 _PART_NAME = re.compile(r"(?P<stem>.*)-(?P<index>[0-9]{5})-of-(?P<count>[0-9]{5})\.gguf", re.DOTALL)
 _SPLIT_KEYS = ("split.no", "split.count", "split.tensors.count")
-_TYPE_NUMBERS: Mapping[str, int] = {kind.name: number for number, kind in TENSOR_TYPES.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Bytes to copy: `nbytes` from `offset` of the part `part`, then `padding` zeros."""
-
-    part: int
-    offset: int
-    nbytes: int
-    padding: int
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """The file to make: its header, then the pieces in order. `size` is that of the whole file."""
-
-    header: bytes
-    pieces: tuple[Piece, ...]
-    size: int
 
 
 def part_stem(name: str) -> str:
@@ -66,28 +42,32 @@ def order_parts(parts: Mapping[str, GGUF]) -> list[str]:
     missing = [index for index in range(1, count + 1) if index not in by_index]
     if missing:
         stem = part_stem(next(iter(parts)))
-        names = ", ".join(f"{stem}-{index:05}-of-{count:05}.gguf" for index in missing[:5])
+        names = ", ".join(part_name(stem, index, count) for index in missing[:5])
         raise BadGGUF(f"part {missing[0]} of {count} is missing; add {names}")
     return [by_index[index] for index in sorted(by_index)]
 
 
-def join_parts(parts: Sequence[GGUF], read_first: ReadAt) -> Joined:
-    """Plan the whole file. `parts` are in order; `read_first` reads the first one. Raises BadGGUF."""
+def part_name(stem: str, index: int, count: int) -> str:
+    """The name of part `index`, counted from 1."""
+    return f"{stem}-{index:05}-of-{count:05}.gguf"
+
+
+def is_part_name(name: str) -> bool:
+    """Whether a file of this name is a part, by its name."""
+    return _PART_NAME.fullmatch(name) is not None
+
+
+def whole_header(parts: Sequence[GGUF]) -> GGUF:
+    """The header that one file with the tensors of all parts would have. `parts` are in order. BadGGUF."""
     first = parts[0]
-    entries = [(index, tensor) for index, part in enumerate(parts) for tensor in part.tensors]
-    _check_entries(first, [tensor for _, tensor in entries])
-    kept = [span for key, span in first.spans.items() if key not in _SPLIT_KEYS]
-    header = bytearray(struct.pack("<4sIQQ", b"GGUF", 3, len(entries), len(kept)))
-    for start, end in kept:
-        header += read_first(start, end - start)
-    pieces, offset = [], 0
-    for index, tensor in entries:
-        header += _tensor_entry(tensor, offset)
-        padding = padded(tensor.nbytes, first.alignment) - tensor.nbytes
-        pieces.append(Piece(index, parts[index].data_offset + tensor.offset, tensor.nbytes, padding))
-        offset += tensor.nbytes + padding
-    header += bytes(padded(len(header), first.alignment) - len(header))
-    return Joined(bytes(header), tuple(pieces), len(header) + offset)
+    tensors, offset = [], 0
+    for tensor in (tensor for part in parts for tensor in part.tensors):
+        tensors.append(replace(tensor, offset=offset))
+        offset += padded(tensor.nbytes, first.alignment)
+    _check_entries(first, tensors)
+    metadata = {key: value for key, value in first.metadata.items() if key not in _SPLIT_KEYS}
+    size = sum(part.size for part in parts)
+    return GGUF(first.version, metadata, tuple(tensors), first.alignment, first.data_offset, size, {})
 
 
 def _part_name(name: str) -> re.Match[str]:
@@ -107,10 +87,3 @@ def _check_entries(first: GGUF, tensors: Sequence[TensorInfo]) -> None:
     promised = first.metadata.get("split.tensors.count", len(tensors))
     if promised != len(tensors):
         raise BadGGUF(f"the parts hold {len(tensors)} tensors, but split.tensors.count promises {promised}")
-
-
-def _tensor_entry(tensor: TensorInfo, offset: int) -> bytes:
-    name, dimensions = tensor.name.encode(), len(tensor.shape)
-    place = (_TYPE_NUMBERS[tensor.type], offset)
-    numbers = struct.pack(f"<I{dimensions}QIQ", dimensions, *tensor.shape, *place)
-    return struct.pack("<Q", len(name)) + name + numbers

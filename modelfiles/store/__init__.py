@@ -98,6 +98,13 @@ class Store:
         """Store content and return its digest. Raises DigestMismatch; the content stays all the same."""
         return self._blobs.write(chunks, digest)
 
+    def make_blob(self, write: Callable[[Path], None], progress: Progress | None = None) -> str:
+        """A blob that others write: `write` gets the path of an empty file to fill. Its digest.
+
+        The file is gone if `write` raises. It counts as finished when `write` returns.
+        """
+        return self._blobs.make(write, progress)
+
     def open_blob_writer(self) -> BlobWriter:
         """A blob whose content comes bit by bit: `write`, then `finish` or `abort`."""
         return self._blobs.writer()

@@ -95,6 +95,15 @@ class Blobs:
                 writer.write(chunk)
             return writer.finish(expected)
 
+    def make(self, write: Callable[[Path], None], progress: Progress | None = None) -> str:
+        """A blob whose content `write` puts into the file of this path, which it must not replace."""
+        with self.new_file() as file:
+            write(file.path)
+            with as_store_error(f"cannot read {file.path}"):
+                digest = hash_file(file.descriptor, progress)
+            self.adopt(file, digest)
+            return digest
+
     def adopt(self, file: NewFile, digest: str) -> None:
         """Make a finished file the blob of that digest, unless there is one already."""
         try:

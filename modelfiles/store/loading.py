@@ -10,14 +10,22 @@ from collections.abc import Iterable
 from modelfiles.errors import StoreError
 from modelfiles.messages import Message
 from modelfiles.names import Name
-from modelfiles.package import Layer, Manifest, Package, json_object, parse_config, parse_manifest
+from modelfiles.package import (
+    Layer,
+    Manifest,
+    Package,
+    json_object,
+    parse_config,
+    parse_manifest,
+    weight_layers,
+)
 from modelfiles.store.blobs import Blobs
 from modelfiles.store.manifests import ManifestFile
 
 
 def load_package(name: Name, file: ManifestFile, blobs: Blobs) -> Package:
     manifest = parse_manifest(file.data)
-    weights = manifest.of_kind("model")
+    weights = weight_layers(manifest.layers)
     templates = manifest.of_kind("template", "prompt")
     systems = manifest.of_kind("system")
     return Package(
@@ -26,16 +34,18 @@ def load_package(name: Name, file: ManifestFile, blobs: Blobs) -> Package:
         size=manifest.size,
         modified_ns=file.modified_ns,
         config=parse_config(blobs.read_small(manifest.config.digest)),
-        model_path=blobs.path(weights[-1].digest) if weights else None,
-        model_digest=weights[-1].digest if weights else "",
+        model_path=blobs.path(weights[0].digest) if weights else None,
+        model_digest=weights[0].digest if weights else "",
+        model_parts=tuple(blobs.path(layer.digest) for layer in weights[1:]),
         projectors=tuple(blobs.path(layer.digest) for layer in manifest.of_kind("projector")),
         adapters=tuple(blobs.path(layer.digest) for layer in manifest.of_kind("adapter")),
+        drafts=tuple(blobs.path(layer.digest) for layer in weight_layers(manifest.layers, "draft")),
         template=_text(templates[-1], blobs) if templates else None,
         system=_text(systems[-1], blobs) if systems else "",
         parameters=load_parameters(manifest, blobs),
         messages=_messages(manifest.of_kind("messages"), blobs),
         licenses=tuple(_text(layer, blobs) for layer in manifest.of_kind("license")),
-        parent_model=weights[-1].from_ if weights else "",
+        parent_model=weights[0].from_ if weights else "",
         layers=manifest.layers,
     )
 

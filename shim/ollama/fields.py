@@ -137,6 +137,10 @@ CREATE = Struct(
         Field("info", JsonObject(), empty_is_absent=True),
         Field("name", STRING),
         Field("quantization", STRING),
+        Field("quantize_experts", STRING),
+        Field("tensor_types", _TEXTS_BY_NAME),
+        Field("imatrix", STRING),
+        Field("allow_requantize", BOOL),
     ],
 )
 

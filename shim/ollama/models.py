@@ -206,6 +206,10 @@ def create_request(body: Body) -> CreateRequest:
         remote_host=_text(body, "remote_host"),
         quantize=_text(body, "quantize") or _text(body, "quantization"),
         draft_quantize=_text(body, "draft_quantize"),
+        quantize_experts=_text(body, "quantize_experts"),
+        tensor_types=_texts(body, "tensor_types"),
+        imatrix=_text(body, "imatrix"),
+        allow_requantize=bool(body.get("allow_requantize")),
     )
 
 

@@ -195,7 +195,7 @@ REFUSED: dict[str, tuple[bytes | None, str, dict[str, object], type[ModelfilesEr
     ),
     "an adapter": (
         gguf({"general.architecture": (STRING, "llama"), "general.type": (STRING, "adapter")}),
-        "a.gguf", {}, CreateError, "is an adapter",
+        "a.gguf", {}, CreateError, "which goes into ADAPTER",
     ),
     "only a projector": (gguf(CLIP), "a.gguf", {}, CreateError, "no model that it belongs to"),
     "bad parameter": (gguf(), "a.gguf", {"cpu_moe": "maybe"}, CreateError, "must be of type bool"),

@@ -1,20 +1,23 @@
 """Create requests: refusals before the stream, small layers, configs, numbers for people."""
 
+import hashlib
+
 import pytest
 
 from modelfiles.creation import (
+    Content,
     CreateRequest,
     check_request,
+    family_defaults,
     human_number,
     make_config,
-    refuse_what_is_missing,
     small_layers,
 )
 from modelfiles.errors import CreateError
 from modelfiles.gguf import GGUF, parse_gguf
 from modelfiles.messages import Message
-from modelfiles.package import LAYER_TYPE, Config, Layer
-from tests.modelfiles.gguf.building import DENSE, gguf
+from modelfiles.package import LAYER_TYPE, Config, Layer, encode_config
+from tests.modelfiles.gguf.building import DENSE, STRING, gguf
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -29,6 +32,7 @@ def test_paths_must_lead_down(path: str) -> None:
     for request in (
         CreateRequest(model="m", files={path: DIGEST}),
         CreateRequest(model="", draft_files={path: DIGEST}),
+        CreateRequest(model="", adapters={path: DIGEST}),
     ):
         with pytest.raises(CreateError, match="file path must be relative") as caught:
             check_request(request)
@@ -43,6 +47,9 @@ def test_paths_must_lead_down(path: str) -> None:
         (CreateRequest(model="m", draft_quantize="Q8_0"), "--draft-quantize requires a DRAFT model"),
         (CreateRequest(model=""), "invalid model name"),
         (CreateRequest(model="a b"), "invalid model name"),
+        (CreateRequest(model="m", adapters={"a": "md5:0"}), "invalid digest format"),
+        (CreateRequest(model="m", imatrix="x"), "invalid digest format"),
+        (CreateRequest(model="m", requires="soon"), r"requires must be a valid semver \(e.g. 0.14.0\)"),
     ],
 )
 def test_early_refusals(request_: CreateRequest, message: str) -> None:
@@ -53,22 +60,6 @@ def test_early_refusals(request_: CreateRequest, message: str) -> None:
 
 def test_good_requests_pass() -> None:
     check_request(CreateRequest(model="x/m:t", files={"a/b c.gguf": DIGEST, ".": DIGEST, "..a": DIGEST}))
-
-
-@pytest.mark.parametrize(
-    ("request_", "message"),
-    [
-        (CreateRequest(model="m", template="{{ .Prompt }}"), "TEMPLATE is not supported yet; leave it out"),
-        (CreateRequest(model="m", adapters={"a": DIGEST}), "ADAPTER is not supported yet"),
-        (CreateRequest(model="m", draft_files={"a": DIGEST}), "DRAFT is not supported yet"),
-        (CreateRequest(model="m", quantize="Q8_0"), "quantizing is not supported yet"),
-        (CreateRequest(model="m", remote_host="x"), "remote models are not supported"),
-    ],
-)
-def test_what_this_version_cannot_do(request_: CreateRequest, message: str) -> None:
-    with pytest.raises(CreateError, match=message) as caught:
-        refuse_what_is_missing(request_)
-    assert not caught.value.early
 
 
 def layer(kind: str) -> Layer:
@@ -100,6 +91,47 @@ def test_layers_come_in_the_order_of_ollama() -> None:
     ]
     assert contents[0].digest == "sha256:f29e82a8284dbdf5910b1555580ff60b04238b8da9d5e51159ada67a4d0d5851"
     assert contents[3].digest == "sha256:1d0ad71299d48c2fb7ae2b98e683643e771f8a5b72be34942af90d97a91c1e37"
+
+
+def test_a_template_replaces_the_inherited_one() -> None:
+    inherited = [layer(kind) for kind in ("model", "prompt", "template", "system")]
+    kept, contents = small_layers(CreateRequest(model="m", template="{{ .Prompt }}"), inherited, {})
+    assert [item.kind for item in kept] == ["model", "system"]
+    assert contents == [Content("template", b"{{ .Prompt }}")]
+
+
+def test_the_config_of_an_empty_file_is_that_of_ollama() -> None:
+    raw = gguf({"general.architecture": (STRING, "test")}, [])
+    empty = parse_gguf(lambda at, count: raw[at : at + count], len(raw))
+    config = encode_config(make_config(CreateRequest(model="m"), Config(), [empty]))
+    expected = "99759ad5b91e723db0393d698ffbb448b1b7df5ff6377a108c49254583b1bc8c"
+    assert hashlib.sha256(config).hexdigest() == expected
+
+
+@pytest.mark.parametrize(
+    ("architecture", "speech", "stops"),
+    [
+        ("gemma4", "gemma4", ["<turn|>"]),
+        ("laguna", "laguna", None),
+        ("nemotron_h_moe", "nemotron-3-nano", None),
+        ("llama", "", None),
+    ],
+)
+def test_families_that_speak_in_their_own_way(
+    architecture: str, speech: str, stops: list[str] | None
+) -> None:
+    raw = gguf({**DENSE, "general.architecture": (STRING, architecture)})
+    weights = parse_gguf(lambda at, count: raw[at : at + count], len(raw))
+    config = make_config(CreateRequest(model="m"), Config(), [weights])
+    assert (config.renderer, config.parser) == (speech, speech)
+    assert family_defaults([weights], {}) == ({"stop": stops} if stops else {})
+    assert family_defaults([weights], {"stop": ["x"]}) == {}
+    told = make_config(CreateRequest(model="m", renderer="r", parser="p"), Config(), [weights])
+    assert (told.renderer, told.parser) == ("r", "p")
+
+
+def test_a_v_is_no_part_of_a_version() -> None:
+    assert make_config(CreateRequest(model="m", requires="v0.14.0"), Config(), []).requires == "0.14.0"
 
 
 def test_empty_texts_keep_what_is_inherited() -> None:

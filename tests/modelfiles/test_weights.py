@@ -1,8 +1,6 @@
-"""Split models: joined into one file, or refused with what is missing; nothing half-done stays."""
+"""Split models: kept part by part, or refused with what is missing; nothing half-done stays."""
 
-import hashlib
 import os
-import shutil
 import struct
 from pathlib import Path
 
@@ -10,7 +8,6 @@ import pytest
 
 from modelfiles.create import CreateRequest, Progress, create
 from modelfiles.errors import BadGGUF, StoreError
-from modelfiles.gguf import read_gguf
 from modelfiles.names import parse_name
 from modelfiles.store import Store
 from tests.modelfiles.gguf.building import DENSE, I32, U16, Tensor, gguf
@@ -44,44 +41,48 @@ def make(store: Store, files: dict[str, bytes]) -> list[Progress]:
     return items
 
 
-def test_parts_are_joined_in_any_order(store: Store) -> None:
+def test_parts_are_kept_as_they_are_in_any_order(store: Store) -> None:
     items = make(store, {part_name(index): part(index) for index in (2, 0, 1)})
     package = store.load(parse_name("m"))
-    assert package.model_path is not None
-    header = read_gguf(package.model_path)
-    assert [tensor.name for tensor in header.tensors] == [
-        "token_embd.weight",
-        "blk.0.a",
-        "blk.0.b",
-        "output.weight",
-    ]
-    whole = package.model_path.read_bytes()
-    for index in range(COUNT):
-        source = part(index)
-        begin = len(source) - max(offset + nbytes for *_, offset, nbytes in TENSORS[index])
-        for name, _, _, offset, nbytes in TENSORS[index]:
-            at = header.data_offset + next(item.offset for item in header.tensors if item.name == name)
-            assert whole[at : at + nbytes] == source[begin + offset : begin + offset + nbytes]
-    digest = "sha256:" + hashlib.sha256(whole).hexdigest()
-    assert package.model_digest == digest
+    assert [path.read_bytes() for path in package.model_paths] == [part(index) for index in range(COUNT)]
+    assert [layer.name for layer in package.layers] == [part_name(index) for index in range(COUNT)]
+    assert package.model_digests == tuple(layer.digest for layer in package.layers)
+    assert package.config.model_type == "321"
     assert [item.status for item in items] == [
         *["parsing GGUF"] * COUNT,
-        "joining 3 parts",
-        f"creating new layer {digest}",
+        *[f"using existing layer {layer.digest}" for layer in package.layers],
         "writing manifest",
         "success",
     ]
-    assert (items[COUNT].digest, items[COUNT].total, items[COUNT].completed) == (
-        "0" * 19,
-        len(whole),
-        len(whole),
-    )
+    assert len(os.listdir(store.root / "blobs")) == COUNT + 1
 
 
-def test_the_joined_file_is_about_as_large_as_the_parts(store: Store) -> None:
+def test_a_model_of_parts_is_inherited_with_all_of_them(store: Store) -> None:
     make(store, {part_name(index): part(index) for index in range(COUNT)})
-    parts = sum(len(part(index)) for index in range(COUNT))
-    assert store.load(parse_name("m")).size < parts + 1000
+    create(store, CreateRequest(model="child", from_="m", system="new"), lambda item: None)
+    child = store.load(parse_name("child"))
+    assert child.model_digests == store.load(parse_name("m")).model_digests
+    assert (child.parent_model, child.system, child.config.model_type) == ("m:latest", "new", "321")
+
+
+def test_the_parts_that_show_names_make_the_model_again(store: Store) -> None:
+    make(store, {part_name(index): part(index) for index in range(COUNT)})
+    digests = store.load(parse_name("m")).model_digests
+    files = {digest.replace(":", "-"): digest for digest in reversed(digests)}
+    create(store, CreateRequest(model="again", files=files), lambda item: None)
+    assert store.load(parse_name("again")).model_digests == digests
+
+
+def test_parts_of_a_linked_file_take_no_room(store: Store, tmp_path: Path) -> None:
+    files = {}
+    for index in range(COUNT):
+        path = tmp_path / part_name(index)
+        path.write_bytes(part(index))
+        files[path.name] = store.link_file(path).digest
+    create(store, CreateRequest(model="m", files=files), lambda item: None)
+    for index, path in enumerate(store.load(parse_name("m")).model_paths):
+        if path.stat().st_nlink > 1:  # else the file system shares the blocks
+            assert path.samefile(tmp_path / part_name(index))
 
 
 @pytest.mark.parametrize(
@@ -98,16 +99,6 @@ def test_parts_that_do_not_fit_are_refused(store: Store, files: dict[str, int], 
         make(store, {name: part(index) for name, index in files.items()})
     assert store.names() == []
     assert len(os.listdir(store.root / "blobs")) == len(files)
-
-
-def test_a_full_disk_is_noticed_before_the_parts_are_joined(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    usage = type("Usage", (), {"free": 10})
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    with pytest.raises(StoreError, match="no space left on device"):
-        make(store, {part_name(index): part(index) for index in range(COUNT)})
-    assert len(os.listdir(store.root / "blobs")) == COUNT
 
 
 def test_a_part_that_shrinks_meanwhile_leaves_nothing_behind(store: Store, tmp_path: Path) -> None:
@@ -127,7 +118,7 @@ def test_a_part_that_shrinks_meanwhile_leaves_nothing_behind(store: Store, tmp_p
     assert len(os.listdir(store.root / "blobs")) == COUNT
 
 
-def test_a_joined_file_that_no_engine_can_run_is_refused(store: Store) -> None:
+def test_parts_of_a_model_that_no_engine_can_run_is_refused(store: Store) -> None:
     broken = part(0).replace(struct.pack("<I", 128), struct.pack("<I", 0), 1)
     with pytest.raises(BadGGUF, match="context_length"):
         make(store, {part_name(0): broken, part_name(1): part(1), part_name(2): part(2)})

@@ -7,7 +7,7 @@ import pytest
 from modelfiles.errors import BadGGUF
 from modelfiles.gguf import GGUF, parse_gguf
 from modelfiles.gguf.check import check_usable
-from modelfiles.gguf.split import join_parts, order_parts, part_stem
+from modelfiles.gguf.split import is_part_name, order_parts, part_name, part_stem, whole_header
 from tests.modelfiles.gguf.building import ARRAY, DENSE, I32, STRING, U16, Tensor, gguf
 
 TENSORS: list[list[Tensor]] = [
@@ -67,32 +67,26 @@ def test_names_that_deny_the_content_are_refused() -> None:
         order_parts({name(0): parse(part(0)), name(1): parse(part(1, count=2))})
 
 
-def test_the_joined_file_is_the_model() -> None:
-    raws = [part(index) for index in range(3)]
-    joined = join_parts([parse(raw) for raw in raws], lambda at, count: raws[0][at : at + count])
-    whole = joined.header + b"".join(
-        raws[piece.part][piece.offset : piece.offset + piece.nbytes] + bytes(piece.padding)
-        for piece in joined.pieces
-    )
-    assert len(whole) == joined.size
-    header = parse(whole)
+def test_the_whole_is_what_one_file_would_be() -> None:
+    header = whole_header([parse(part(index)) for index in range(3)])
     check_usable(header)
     expected = parse(part(0)).metadata
     assert dict(header.metadata) == {
         key: value for key, value in expected.items() if not key.startswith("split.")
     }
-    for source, tensors in zip(raws, TENSORS, strict=True):
-        data_offset = parse(source).data_offset
-        for tensor_name, shape, _, offset, nbytes in tensors:
-            tensor = next(item for item in header.tensors if item.name == tensor_name)
-            at = header.data_offset + tensor.offset
-            assert tensor.shape == shape
-            assert whole[at : at + nbytes] == source[data_offset + offset : data_offset + offset + nbytes]
+    told = [(tensor.name, tensor.shape, tensor.nbytes) for tensor in header.tensors]
+    assert told == [(name, shape, nbytes) for tensors in TENSORS for name, shape, _, _, nbytes in tensors]
+    assert header.size == sum(len(part(index)) for index in range(3))
 
 
 def test_parts_that_do_not_belong_together_are_refused() -> None:
-    raw = part(0, tensors=6)
     with pytest.raises(BadGGUF, match=r"5 tensors, but split\.tensors\.count promises 6"):
-        join_parts([parse(raw), parse(part(1)), parse(part(2))], lambda at, count: raw[at : at + count])
+        whole_header([parse(part(0, tensors=6)), parse(part(1)), parse(part(2))])
     with pytest.raises(BadGGUF, match="same tensor more than once"):
-        join_parts([parse(part(0)), parse(part(0))], lambda at, count: part(0)[at : at + count])
+        whole_header([parse(part(0)), parse(part(0))])
+
+
+def test_names_of_parts() -> None:
+    assert part_name("a/x", 2, 10) == "a/x-00002-of-00010.gguf"
+    assert is_part_name(part_name("", 1, 2))
+    assert not is_part_name("x.gguf")
