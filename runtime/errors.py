@@ -7,6 +7,7 @@
     ├── QueueFull             more requests wait than the settings allow
     ├── SupervisorClosed      the server is going down
     ├── GenerationFailed      one request failed; the model lives on
+    ├── QuantizeFailed        a file could not be quantized
     ├── WorkerDied            the model's process ended while somebody used it
     └── LoadError             an engine could not be made from a file (raised inside the worker)
         └── LoadFailed        the same as the server sees it, with the engine's last log lines
@@ -51,6 +52,10 @@ class GenerationFailed(RuntimeFailure):
         super().__init__(message)
         self.kind = kind
         self.message = message
+
+
+class QuantizeFailed(RuntimeFailure):
+    """A file could not be quantized; the text says why, most often in the engine's words."""
 
 
 class WorkerDied(RuntimeFailure):
