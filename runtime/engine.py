@@ -7,39 +7,31 @@ tokens are made. Fits `runtime.engine_protocol.Engine`; see there for what every
 from __future__ import annotations
 
 import resource
-import secrets
 import sys
 import threading
 import time
 from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from runtime.binding import devices, library
 from runtime.binding.library import ffi, lib
 from runtime.binding.model import LoadedModel, load_model
+from runtime.binding.reports import Pending, Reports
+from runtime.binding.requests import NativeRequest, usable_stops
 from runtime.binding.vocabulary import Vocabulary
+from runtime.constraints import Constraints
 from runtime.embeddings import EmbeddingPlan, plan_embeddings, rerank_template
 from runtime.errors import BadOptions, LoadError
-from runtime.events import (
-    Embed,
-    Embedded,
-    EngineEvent,
-    EngineInfo,
-    Failed,
-    Finished,
-    Stats,
-    Submit,
-    Token,
-    TokenLogprob,
-)
+from runtime.events import Embed, EngineEvent, EngineInfo, Stats, Submit
+from runtime.matching import Matcher
 from runtime.options import LoadOptions, SamplingOptions
 from runtime.prompts import TooLong, fit_prompt
 from runtime.threads import thread_count
 
 CHECKPOINT_BYTES = 256 << 20  # of recurrent state kept for each slot; see native/slot.c
 PREFILL_SLICE_NS = 120_000_000  # running streams pause at most about this long for somebody else's prompt
-NO_SEED = 0xFFFFFFFF  # llama.cpp takes this one for "random"
 
 
 def load_engine(
@@ -98,10 +90,12 @@ class NativeEngine:
         self._options = options
         self._embeddings = embeddings
         self._generates = lib.llama_get_memory(loaded.context) != ffi.NULL  # else it only makes embeddings
-        self._view = ffi.new("shim_events *")
+        self._reports = Reports(self.vocabulary)
+        self._constraints = Constraints(handle, self.vocabulary)
         self._reading = threading.Lock()  # one reader, and none while the engine is freed
         self._calling = threading.Lock()  # the handle is not freed under a submit or cancel
-        self._requests: dict[int, tuple[tuple[str, ...], list[int] | None, int]] = {}
+        self._requests: dict[int, Pending] = {}
+        self._compiling: set[int] = set()  # requests whose grammar is not ready; under _calling
         self._thread = threading.Thread(
             target=lib.shim_engine_run, args=(handle,), name="decode", daemon=True
         )
@@ -131,9 +125,7 @@ class NativeEngine:
             bos=self.vocabulary.bos,
             eos=self.vocabulary.eos,
             add_bos=self.vocabulary.adds_bos,
-            sep=int(lib.llama_vocab_sep(loaded.vocab)),
-            add_eos=bool(lib.llama_vocab_get_add_eos(loaded.vocab)),
-            add_sep=bool(lib.llama_vocab_get_add_sep(loaded.vocab)),
+            **self.vocabulary.special(),
             model_bytes=int(lib.llama_model_size(model)),
             device_bytes=device_bytes,
             host_bytes=resident_bytes(),
@@ -152,17 +144,37 @@ class NativeEngine:
         except BadOptions as problem:
             self._reject(request.id, lib.SHIM_FAILED_BAD_REQUEST, str(problem))
             return
-        stops = tuple(stop for stop in request.sampling.stop if stop and "\0" not in stop)
-        self._requests[request.id] = (stops, tokens if request.echo_tokens else None, truncated)
-        encoded = [ffi.new("char[]", stop.encode("utf-8", "replace")) for stop in stops]
-        pointers = ffi.new("char *[]", encoded or 1)
-        ids = ffi.from_buffer("int32_t[]", array("i", tokens))
-        native = ffi.new("shim_request *", self._fields(request, tokens))
-        native.tokens, native.stops, native.n_stops = ids, pointers, len(stops)
+        stops = usable_stops(request.sampling)
+        echo = tokens if request.echo_tokens else None
+        self._requests[request.id] = Pending(stops, echo, truncated)
+        native = NativeRequest(request, tokens, stops, self._keep(request.sampling, len(tokens)))
+        if request.constraint is None:
+            self._queue(request.id, native)
+            return
         with self._calling:
-            accepted = not self._closed and lib.shim_engine_submit(self._handle, native)
+            self._compiling.add(request.id)
+        self._constraints.prepare(
+            request.constraint, lambda found: self._queue_constrained(request.id, native, found)
+        )
+
+    def _queue(self, request_id: int, native: NativeRequest) -> None:
+        with self._calling:
+            accepted = not self._closed and lib.shim_engine_submit(self._handle, native.value)
         if not accepted:
-            self._reject(request.id, lib.SHIM_FAILED_ENGINE, "out of memory")
+            self._reject(request_id, lib.SHIM_FAILED_ENGINE, "out of memory")
+
+    def _queue_constrained(self, request_id: int, native: NativeRequest, found: Matcher | BadOptions) -> None:
+        """Called on another thread when the grammar is compiled."""
+        with self._calling:
+            if self._closed or request_id not in self._compiling:
+                return
+            self._compiling.discard(request_id)
+            if isinstance(found, Matcher):
+                self._constraints.follow(request_id, found)
+        if isinstance(found, Matcher):
+            self._queue(request_id, native)
+        else:
+            self._reject(request_id, lib.SHIM_FAILED_BAD_REQUEST, str(found))
 
     def embed(self, request: Embed) -> None:
         """See the protocol."""
@@ -213,32 +225,6 @@ class NativeEngine:
         keep = sampling.num_keep + self.vocabulary.adds_bos if sampling.num_keep >= 0 else n_tokens
         return min(keep, n_tokens)
 
-    def _fields(self, request: Submit, tokens: list[int]) -> dict[str, Any]:
-        s = request.sampling
-        seed = s.seed % NO_SEED if s.seed >= 0 else secrets.randbelow(NO_SEED)
-        return {
-            "id": request.id,
-            "n_tokens": len(tokens),
-            "sampling": {
-                "seed": seed,
-                "top_k": clamp(s.top_k),
-                "top_p": s.top_p,
-                "min_p": s.min_p,
-                "typical_p": s.typical_p,
-                "temperature": s.temperature,
-                "repeat_last_n": clamp(s.repeat_last_n),
-                "repeat_penalty": s.repeat_penalty if s.repeat_penalty > 0 else 1.0,
-                "presence_penalty": s.presence_penalty,
-                "frequency_penalty": s.frequency_penalty,
-            },
-            "n_predict": clamp(s.num_predict),
-            "n_keep": self._keep(s, len(tokens)),
-            "n_logprobs": request.logprobs,
-            "shift": request.shift,
-            "want_ids": request.echo_tokens,
-            "special": False,
-        }
-
     def _reject(self, request_id: int, reason: int, message: str) -> None:
         with self._calling:
             if not self._closed:
@@ -247,7 +233,12 @@ class NativeEngine:
     def cancel(self, request_id: int) -> None:
         """See the protocol."""
         with self._calling:
-            if not self._closed:
+            if self._closed:
+                return
+            if request_id in self._compiling:
+                self._compiling.discard(request_id)
+                lib.shim_engine_withdraw(self._handle, request_id)
+            else:
                 lib.shim_engine_cancel(self._handle, request_id)
 
     def wait_events(self, timeout_seconds: float) -> list[EngineEvent]:
@@ -255,60 +246,18 @@ class NativeEngine:
         with self._reading:
             if self._closed:
                 return []
-            count = lib.shim_engine_wait(self._handle, int(timeout_seconds * 1000), self._view)
-            return [self._event(self._view.events[index]) for index in range(max(count, 0))]
+            view = self._reports.view
+            count = lib.shim_engine_wait(self._handle, int(timeout_seconds * 1000), view)
+            return [self._event(view.events[index]) for index in range(max(count, 0))]
 
     def _event(self, event: Any) -> EngineEvent:
-        text = ""
-        if event.text_length:
-            start = self._view.text + event.text_offset
-            text = bytes(ffi.buffer(start, event.text_length)).decode("utf-8", "replace")
-        logprobs = self._logprobs(event) if event.n_logprobs else []
         if event.kind == lib.SHIM_EVENT_TOKEN:
-            return Token(event.id, text, event.n_tokens, logprobs)
+            return self._reports.token(event)
         if event.kind == lib.SHIM_EVENT_EMBEDDING:
-            floats = ffi.buffer(self._view.floats + event.floats_offset, event.n_floats * 4)
-            return Embedded(event.id, bytes(floats), event.prompt_tokens)
-        stops, prompt, truncated = self._requests.pop(event.id, ((), None, 0))
-        if event.kind == lib.SHIM_EVENT_FAILED:
-            kinds = {lib.SHIM_FAILED_TOO_LONG: "too_long", lib.SHIM_FAILED_BAD_REQUEST: "bad_request"}
-            return Failed(event.id, kinds.get(event.reason, "engine"), text)  # type: ignore[arg-type]
-        reason, detail = REASONS[event.reason]
-        return Finished(
-            id=event.id,
-            reason=reason,  # type: ignore[arg-type]
-            detail=detail,
-            stop=stops[event.stop_index] if event.stop_index >= 0 else None,
-            text=text,
-            prompt_tokens=event.prompt_tokens,
-            cached_tokens=event.cached_tokens,
-            generated_tokens=event.generated_tokens,
-            prompt_ns=event.prompt_ns,
-            generate_ns=event.generate_ns,
-            truncated=truncated,
-            tokens=None if prompt is None else prompt + self._ids(event),
-            logprobs=logprobs,
-        )
-
-    def _ids(self, event: Any) -> list[int]:
-        return list(ffi.unpack(self._view.ids + event.ids_offset, event.n_ids)) if event.n_ids else []
-
-    def _logprobs(self, event: Any) -> list[TokenLogprob]:
-        entries = [self._view.logprobs[event.logprob_offset + i] for i in range(event.n_logprobs)]
-        result, at = [], 0
-        while at < len(entries):
-            chosen, n_top = entries[at], entries[at].n_top
-            top = [
-                (*self._piece(item.token), float(item.logprob)) for item in entries[at + 1 : at + 1 + n_top]
-            ]
-            name, data = self._piece(chosen.token)
-            result.append(TokenLogprob(name, data, min(float(chosen.logprob), 0.0), top))
-            at += 1 + n_top
-        return result
-
-    def _piece(self, token: int) -> tuple[str, bytes]:
-        data = self.vocabulary.piece(token)
-        return data.decode("utf-8", "replace"), data
+            return self._reports.embedding(event)
+        pending = self._requests.pop(event.id, Pending())
+        fault = self._constraints.forget(event.id)
+        return self._reports.end(event, replace(pending, fault=fault) if fault else pending)
 
     def tokenize(self, text: str, add_special: bool) -> list[int]:
         """See the protocol."""
@@ -353,20 +302,7 @@ class NativeEngine:
             lib.shim_engine_stop(self._handle)
         if self._thread.ident is not None:
             self._thread.join()
+        self._constraints.close()
         with self._reading:
             lib.shim_engine_free(self._handle)
             self._loaded.close()
-
-
-def clamp(value: int) -> int:
-    """A Python int as C's int32."""
-    return max(-(1 << 31), min(value, (1 << 31) - 1))
-
-
-REASONS = {
-    lib.SHIM_FINISH_EOS: ("stop", "eos"),
-    lib.SHIM_FINISH_STOP: ("stop", "stop_string"),
-    lib.SHIM_FINISH_PREDICT: ("length", "num_predict"),
-    lib.SHIM_FINISH_CONTEXT: ("length", "context"),
-    lib.SHIM_FINISH_CANCELLED: ("cancelled", "cancelled"),
-}

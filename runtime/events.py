@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from runtime.options import LoadOptions, SamplingOptions
+from runtime.options import Constraint, LoadOptions, SamplingOptions
 
 FailureKind: TypeAlias = Literal["too_long", "bad_request", "engine", "cancelled"]
 LoadFailureKind: TypeAlias = Literal["bad_model", "out_of_memory", "unsupported", "aborted", "engine"]
@@ -38,7 +38,8 @@ class Submit(Message, frozen=True):
     ``add_special`` puts the beginning-of-text token in front where the vocabulary wants one; special tokens
     written in the text are always recognised. ``shift`` lets the engine drop old tokens when the context is
     full, ``truncate`` lets it shorten a prompt that does not fit. ``logprobs``: -1 for none, else the number
-    of alternatives. With ``echo_tokens`` the end carries the ids of prompt and answer.
+    of alternatives. With ``echo_tokens`` the end carries the ids of prompt and answer. A ``constraint`` that
+    cannot be compiled ends the request as a bad one before its first token.
     """
 
     id: int
@@ -49,6 +50,7 @@ class Submit(Message, frozen=True):
     truncate: bool = True
     logprobs: int = -1
     echo_tokens: bool = False
+    constraint: Constraint | None = None
 
 
 class Embed(Message, frozen=True):
@@ -110,6 +112,11 @@ class EngineInfo(Struct, frozen=True, kw_only=True):
     rerank_template: str = ""  # with {query} and {document}
     sep: int = -1
     add_sep: bool = False
+    eos_ids: list[int] = []  # every token that ends an answer
+    eot: int = -1
+    fim_prefix: int = -1  # before the text in front of a gap, behind it, and before what is to fill it
+    fim_suffix: int = -1
+    fim_middle: int = -1
     add_eos: bool = False
 
 

@@ -7,7 +7,7 @@ from types import TracebackType
 
 from runtime import events
 from runtime.loaded import Runner
-from runtime.options import LoadOptions, SamplingOptions
+from runtime.options import Constraint, LoadOptions, SamplingOptions
 
 
 class Lease:
@@ -50,6 +50,7 @@ class Lease:
         truncate: bool = True,
         logprobs: int = -1,
         echo_tokens: bool = False,
+        constraint: Constraint | None = None,
     ) -> AsyncGenerator[events.Token | events.Finished, None]:
         """Generate after ``prompt``; the last item is the Finished. Arguments as in `events.Submit`.
 
@@ -64,6 +65,7 @@ class Lease:
             truncate=truncate,
             logprobs=logprobs,
             echo_tokens=echo_tokens,
+            constraint=constraint,
         )
         return self._runner.worker.generate(submit)
 

@@ -6,7 +6,24 @@ meet is not known here.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
+
+
+class Constraint(Struct, frozen=True, omit_defaults=True):
+    """What an answer has to look like.
+
+    ``source`` is a JSON schema, a GBNF grammar, a regular expression, a JSON array of texts or a Lark
+    grammar; kind "json" (any object) needs none. ``after``: the constraint begins behind this text, and what
+    comes before it, thinking, is free. Where the prompt does not open the thinking itself, ``opening`` is the
+    text that does: an answer that does not begin with it follows the constraint from its first token.
+    """
+
+    kind: Literal["json", "json_schema", "grammar", "regex", "choice", "lark"]
+    source: str = ""
+    after: str = ""
+    opening: str = ""
 
 
 class LoadOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):

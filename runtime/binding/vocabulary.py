@@ -20,6 +20,21 @@ class Vocabulary:
         self.bos = int(lib.llama_vocab_bos(vocab))
         self.eos = int(lib.llama_vocab_eos(vocab))
         self.adds_bos = bool(lib.llama_vocab_get_add_bos(vocab))
+        self.ends = [token for token in range(self.size) if self.is_end(token)]
+
+    def special(self) -> dict[str, Any]:
+        """Fields of `runtime.events.EngineInfo`."""
+        vocab = self._vocab
+        return {
+            "eos_ids": self.ends,
+            "eot": int(lib.llama_vocab_eot(vocab)),
+            "add_eos": bool(lib.llama_vocab_get_add_eos(vocab)),
+            "sep": int(lib.llama_vocab_sep(vocab)),
+            "add_sep": bool(lib.llama_vocab_get_add_sep(vocab)),
+            "fim_prefix": int(lib.llama_vocab_fim_pre(vocab)),
+            "fim_suffix": int(lib.llama_vocab_fim_suf(vocab)),
+            "fim_middle": int(lib.llama_vocab_fim_mid(vocab)),
+        }
 
     def tokenize(self, text: str, add_special: bool) -> list[int]:
         """Token ids; special tokens written in the text are recognised. Lone surrogates become U+FFFD."""
@@ -38,6 +53,14 @@ class Vocabulary:
         for token in tokens:
             if not 0 <= token < self.size:
                 raise BadOptions(f"token {token} is not in the vocabulary of {self.size} tokens")
+
+    def is_control(self, token: int) -> bool:
+        """Whether the token stands for no text of its own."""
+        return bool(lib.llama_vocab_is_control(self._vocab, token))
+
+    def is_end(self, token: int) -> bool:
+        """Whether the token ends an answer."""
+        return bool(lib.llama_vocab_is_eog(self._vocab, token))
 
     def piece(self, token: int) -> bytes:
         """The bytes that a token stands for, control tokens by name."""

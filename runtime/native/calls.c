@@ -77,6 +77,13 @@ void shim_engine_reject(shim_engine *e, int64_t id, int32_t reason, const char *
     shim_announce(e);
 }
 
+void shim_engine_withdraw(shim_engine *e, int64_t id) {
+    pthread_mutex_lock(&e->lock);
+    shim_report_cancelled(e, id);
+    pthread_cond_signal(&e->news);
+    pthread_mutex_unlock(&e->lock);
+}
+
 int32_t shim_engine_wait_ready(shim_engine *e) {
     pthread_mutex_lock(&e->lock);
     while (!e->ready) {

@@ -132,13 +132,14 @@ static void take_token(shim_engine *e, shim_slot *slot) {
         if (slot->grant == SHIM_GRANT_END) {
             finish(e, slot, SHIM_FINISH_EOS, -1);
         } else {
-            fail(e, slot, "the grammar allows no token here");
+            fail(e, slot, "the constraint allows no token here");
         }
         return;
     }
     if (token < 0) {
-        fail(e, slot, token == -1 ? "the model's output is not a number (a damaged file, or an overflow in the model)"
-                                  : "out of memory");
+        fail(e, slot, token != -1      ? "out of memory"
+                      : r->constrained ? "no token is left: the constraint and the sampling options exclude each other"
+                                       : "the model's output is not a number (a damaged file, or an overflow in the model)");
         return;
     }
     if (llama_vocab_is_eog(e->vocab, token)) {

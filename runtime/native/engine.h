@@ -125,6 +125,8 @@ bool shim_engine_embed(shim_engine *engine, int64_t id, const int32_t *tokens, i
 void shim_engine_cancel(shim_engine *engine, int64_t id);
 /* Answers a request that was never submitted: a failed event with this reason. */
 void shim_engine_reject(shim_engine *engine, int64_t id, int32_t reason, const char *message);
+/* Answers a request that was cancelled before it was submitted. */
+void shim_engine_withdraw(shim_engine *engine, int64_t id);
 /* Blocks until there is something to report, the time is up (0 events), or the engine stops (-1).
  * The view is valid until the next call; one thread waits. */
 int32_t shim_engine_wait(shim_engine *engine, int32_t timeout_ms, shim_events *out);

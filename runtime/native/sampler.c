@@ -3,6 +3,7 @@
  * Penalties and top-k are done here, on the raw logits: copying a vocabulary of 250,000 candidates for every token
  * and sequence would cost more than everything else that we do in a step. What is left after top-k (40 candidates)
  * goes through llama.cpp's own samplers. With top-k off, all candidates do. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,9 @@ static float threshold_for(const float *maxima, int32_t n, int32_t k) {
     float high = greatest(maxima, n);
     if (k == 1 || high == -INFINITY) {
         return high;
+    }
+    if (count_from(maxima, n, -FLT_MAX) < k) {
+        return -INFINITY; /* a mask has left only a few */
     }
     float width = 1.0f, low = high - width;
     while (count_from(maxima, n, low) < k && low > -INFINITY) {
