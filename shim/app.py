@@ -29,9 +29,7 @@ def build_app(services: Services) -> web.Application:
     )
     app.on_response_prepare.append(middleware.cors_headers(origins))
     app.on_response_prepare.append(_name_the_server(f"shim/{own_version()}"))
-    table = [*ollama.routes(services), *reranking.routes(services.rerank)]
-    app.add_routes(table)
-    app[middleware.KNOWN_PATHS] = _fixed_paths(table)
+    app.add_routes([*ollama.routes(services), *reranking.routes(services.rerank)])
     return app
 
 
@@ -55,12 +53,3 @@ def _name_the_server(name: str) -> Callable[[web.Request, web.StreamResponse], A
         response.headers["Server"] = name
 
     return add
-
-
-def _fixed_paths(table: Iterable[web.RouteDef]) -> dict[str, frozenset[str]]:
-    """Method -> the paths without a placeholder."""
-    found: dict[str, set[str]] = {}
-    for route in table:
-        if "{" not in route.path:
-            found.setdefault(route.method, set()).add(route.path)
-    return {method: frozenset(paths) for method, paths in found.items()}

@@ -10,10 +10,11 @@ import asyncio
 import hmac
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
+from yarl import URL
 
 from shim import gojson
 from shim.errors import (
@@ -28,9 +29,6 @@ from shim.errors import (
 from shim.origins import Hosts, Origins, Verdict
 
 LOG = logging.getLogger("shim.http")
-
-# Method -> the fixed paths that have a handler for it.
-KNOWN_PATHS: web.AppKey[Mapping[str, frozenset[str]]] = web.AppKey("known_paths")
 
 
 def request_log(enabled: bool) -> Middleware:
@@ -124,7 +122,7 @@ async def errors_as_answers(request: web.Request, handler: Handler) -> web.Strea
     try:
         return await handler(request)
     except web.HTTPException as answer:
-        return _router_answer(request, answer)
+        return await _router_answer(request, answer)
     except web.RequestPayloadError:
         return error_answer(bad_request("unexpected EOF"))  # the body broke off, or its chunks are no chunks
     except (asyncio.CancelledError, ConnectionError):
@@ -150,13 +148,13 @@ def error_answer(error: ApiError, charset: str | None = "utf-8") -> web.Response
     return web.Response(status=error.status, body=body, content_type="application/json", charset=charset)
 
 
-def _router_answer(request: web.Request, answer: web.HTTPException) -> web.StreamResponse:
+async def _router_answer(request: web.Request, answer: web.HTTPException) -> web.StreamResponse:
     """Gin's words for what has no handler."""
     if isinstance(answer, web.HTTPMethodNotAllowed):
         allow = {"Allow": ", ".join(sorted(answer.allowed_methods))}
         return _plain(405, "405 method not allowed", allow)
     if isinstance(answer, web.HTTPNotFound):
-        return _redirected(request) or _plain(404, "404 page not found", {})
+        return await _redirected(request) or _plain(404, "404 page not found", {})
     if isinstance(answer, web.HTTPRequestEntityTooLarge):
         return error_answer(body_too_large())
     return error_answer(ApiError(answer.status, answer.reason))
@@ -166,12 +164,16 @@ def _plain(status: int, text: str, headers: dict[str, str]) -> web.Response:
     return web.Response(status=status, body=text.encode(), content_type="text/plain", headers=headers)
 
 
-def _redirected(request: web.Request) -> web.Response | None:
-    """To the same path with or without its last slash, where that one exists."""
-    path = request.path
+async def _redirected(request: web.Request) -> web.Response | None:
+    """To the same path with or without its last slash, where that one exists for this method."""
+    path = request.rel_url.raw_path
     other = path.removesuffix("/") if path.endswith("/") else path + "/"
-    if not other or other not in request.app[KNOWN_PATHS].get(request.method, ()):
+    # Two slashes at the front would name another server.
+    if not other or other.startswith("//"):
         return None
-    query = f"?{request.query_string}" if request.query_string else ""
+    target = URL.build(path=other, query_string=request.rel_url.raw_query_string, encoded=True)
+    found = await request.app.router.resolve(request.clone(rel_url=target))
+    if found.http_exception is not None:
+        return None
     status = 301 if request.method == "GET" else 307
-    return web.Response(status=status, headers={"Location": other + query})
+    return web.Response(status=status, headers={"Location": str(target)})

@@ -1,6 +1,6 @@
 """What the environment says, read once into one frozen value.
 
-Every variable is known by two names: `SHIM_X` wins over Ollama's `OLLAMA_X`. Values are trimmed of blanks
+Every variable of Ollama's is known by two names: `SHIM_X` wins over `OLLAMA_X`. Values are trimmed of blanks
 and then of quotes. As in Ollama, a number or duration that cannot be read is replaced by its default, but
 with a warning; an address or an origin that cannot be read ends the start. Importing this is cheap, since the
 command line needs `parse_host`. Opens no file and no socket.
@@ -13,11 +13,13 @@ import sys
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from shim.addresses import Address, parse_host
 from shim.durations import parse_duration
 from shim.errors import SettingsError
+from shim.variables import VARIABLES
 
 __all__ = [
     "Address",
@@ -30,19 +32,8 @@ __all__ = [
 
 FOREVER_SECONDS = -1.0
 _MIB = 1 << 20
-_TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
-
-# Ollama's variables that have no meaning here, and why; set ones are named at the start.
-_WITHOUT_EFFECT = {
-    "SCHED_SPREAD": "layers are placed by num_gpu",
-    "GPU_OVERHEAD": "layers are placed by num_gpu",
-    "VULKAN": "the engine's build decides which devices exist",
-    "IGPU_ENABLE": "the engine's build decides which devices exist",
-    "LLM_LIBRARY": "see SHIM_LLAMA_LIB",
-    "NO_CLOUD": "there is no cloud to switch off",
-    "REMOTES": "there are no remote models",
-}
+_BY_NAME = MappingProxyType({known.name: known for known in VARIABLES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +41,8 @@ class Settings:
     """Everything that can be set from outside. Durations in seconds, sizes in bytes.
 
     `keep_alive_seconds` is negative for "for ever", `load_timeout_seconds` is 0 for none; `context_length`,
-    `num_parallel` and `max_loaded` are 0 for "decide by memory and processor".
+    `num_parallel` and `max_loaded` are 0 for "decide by memory and processor". What may be None was not said:
+    the engine chooses flash attention, and the model which of its templates is used.
     """
 
     host: Address = field(default_factory=Address)
@@ -65,6 +57,8 @@ class Settings:
     max_queue: int = 512
     max_body_bytes: int = 256 * _MIB
     no_prune: bool = False
+    no_cloud: bool = False
+    go_template: bool | None = None
     flash_attention: bool | None = None
     kv_cache_type: str = "f16"
     debug: bool = False
@@ -95,7 +89,9 @@ def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
         max_queue=read.number("MAX_QUEUE", 512),
         max_body_bytes=read.number("MAX_BODY_BYTES", 256 * _MIB),
         no_prune=read.flag("NOPRUNE"),
-        flash_attention=read.flag("FLASH_ATTENTION") if read.text("FLASH_ATTENTION") else None,
+        no_cloud=read.flag("NO_CLOUD"),
+        go_template=read.choice("GO_TEMPLATE"),
+        flash_attention=read.choice("FLASH_ATTENTION"),
         kv_cache_type=read.text("KV_CACHE_TYPE") or "f16",
         debug=read.debug(),
         log_requests=read.flag("DEBUG_LOG_REQUESTS"),
@@ -119,12 +115,12 @@ class _Reader:
         self.warnings.append(text)
 
     def variable(self, name: str) -> tuple[str, str]:
-        """The name in use and the trimmed value, empty when neither is set."""
-        for prefix in ("SHIM_", "OLLAMA_"):
-            value = self._environ.get(prefix + name, "").strip().strip("\"'").strip()
+        """The name in use and the trimmed value, empty when none is set."""
+        for spelling in _BY_NAME[name].names:
+            value = self._environ.get(spelling, "").strip().strip("\"'").strip()
             if value:
-                return prefix + name, value
-        return "SHIM_" + name, ""
+                return spelling, value
+        return _BY_NAME[name].ours, ""
 
     def text(self, name: str) -> str:
         return self.variable(name)[1]
@@ -132,6 +128,10 @@ class _Reader:
     def flag(self, name: str) -> bool:
         value = self.text(name)
         return bool(value) and value not in _FALSE
+
+    def choice(self, name: str) -> bool | None:
+        """A flag for which it matters whether it was set at all."""
+        return self.flag(name) if self.text(name) else None
 
     def debug(self) -> bool:
         """1 and true mean debug messages, 2 and more would mean traces, which we do not have."""
@@ -153,8 +153,8 @@ class _Reader:
             return default
 
     def without_effect(self) -> list[str]:
-        found = ((self.variable(name), reason) for name, reason in _WITHOUT_EFFECT.items())
-        return [f"{variable} has no effect: {reason}" for (variable, value), reason in found if value]
+        found = ((self.variable(known.name), known) for known in VARIABLES if known.without_effect)
+        return [f"{name} has no effect: {known.without_effect}" for (name, value), known in found if value]
 
 
 def _unsigned(text: str) -> int:

@@ -18,7 +18,7 @@ from shim.embedding import as_bad_request
 from shim.errors import bad_request, body_too_large, go_quoted, model_not_found, not_found
 from shim.framing import encoded_answer, json_answer, progress_answer, stream_lines
 from shim.gojson import encode
-from shim.ollama import chat, embed, fields, generate, models, names
+from shim.ollama import chat, elsewhere, embed, fields, generate, models, names
 from shim.ollama.answers import Stamps
 from shim.ollama.progress import last_item, progress_lines
 from shim.reply import Reply
@@ -51,6 +51,7 @@ def routes(services: Services) -> list[web.RouteDef]:
         web.post("/api/chat", ollama.chat),
         web.post("/api/embed", ollama.embed),
         web.post("/api/embeddings", ollama.embeddings),
+        *elsewhere.routes(ollama.read_body, no_cloud_is_set=services.settings.no_cloud),
     ]
 
 
@@ -99,14 +100,14 @@ class _Ollama:
         return json_answer(models.running(found, time.time_ns()))
 
     async def show(self, request: web.Request) -> web.Response:
-        body = await self._body(request, fields.SHOW)
+        body = await self.read_body(request, fields.SHOW)
         info = await self._models.show(names.name_to_show(body), models.show_options(body))
         shown_name = names.requested(body) if _is_copilot(request) else ""
         # A whole vocabulary takes half a second to encode, which the event loop has no time for.
         return encoded_answer(await self._threads.run(_encoded_show, info, shown_name))
 
     async def create(self, request: web.Request) -> web.StreamResponse:
-        body = await self._body(request, fields.CREATE)
+        body = await self.read_body(request, fields.CREATE)
         progress = self._models.create(models.create_request(body))
         models.refuse_no_files(body)
         if body.get("stream", True):
@@ -125,7 +126,7 @@ class _Ollama:
         return web.Response(status=201 if is_new else 200)
 
     async def copy(self, request: web.Request) -> web.Response:
-        body = await self._body(request, fields.COPY)
+        body = await self.read_body(request, fields.COPY)
         source, destination = names.names_to_copy(body)
         try:
             await self._models.copy(source, destination)
@@ -134,7 +135,7 @@ class _Ollama:
         return web.Response()
 
     async def delete(self, request: web.Request) -> web.Response:
-        body = await self._body(request, fields.DELETE)
+        body = await self.read_body(request, fields.DELETE)
         try:
             await self._models.delete(names.name_to_delete(body))
         except ModelNotFound:
@@ -142,7 +143,7 @@ class _Ollama:
         return web.Response()
 
     async def generate(self, request: web.Request) -> web.StreamResponse:
-        asked = generate.generate_request(await self._body(request, fields.GENERATE))
+        asked = generate.generate_request(await self.read_body(request, fields.GENERATE))
         outcome, stamps = await self._completion.open(asked), Stamps()
         if not isinstance(outcome, Reply):
             return json_answer(generate.answer_at_once(asked, outcome, stamps))
@@ -151,7 +152,7 @@ class _Ollama:
         return json_answer(await generate.collect(asked, outcome.events(), stamps))
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
-        asked = chat.chat_request(await self._body(request, fields.CHAT))
+        asked = chat.chat_request(await self.read_body(request, fields.CHAT))
         outcome, stamps = await self._chat.open(asked), Stamps()
         if not isinstance(outcome, Reply):
             return json_answer(chat.answer_at_once(asked, outcome, stamps))
@@ -160,7 +161,7 @@ class _Ollama:
         return json_answer(await chat.collect(asked, outcome.events(), stamps))
 
     async def embed(self, request: web.Request) -> web.Response:
-        body = await self._body(request, fields.EMBED)
+        body = await self.read_body(request, fields.EMBED)
         asked, unknown = embed.embed_request(body), embed.unknown_model(str(body.get("model", "")))
         try:
             found = await self._embeddings.embed(asked, missing=embed.missing_model(), unknown=unknown)
@@ -171,14 +172,14 @@ class _Ollama:
         return encoded_answer(encode(told))
 
     async def embeddings(self, request: web.Request) -> web.Response:
-        body = await self._body(request, fields.EMBEDDINGS)
+        body = await self.read_body(request, fields.EMBEDDINGS)
         asked, unknown = embed.legacy_request(body), embed.unknown_model(str(body.get("model", "")))
         missing = bad_request("model is required")
         return json_answer(
             embed.legacy_answer(await self._embeddings.embed(asked, missing=missing, unknown=unknown))
         )
 
-    async def _body(self, request: web.Request, shape: Struct) -> Body:
+    async def read_body(self, request: web.Request, shape: Struct) -> Body:
         """The decoded body, whatever its Content-Type says it is. ApiError."""
         if (request.content_length or 0) > request.client_max_size:
             raise body_too_large()  # before it is read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 
@@ -49,10 +50,11 @@ async def client() -> AsyncIterator[Client]:
         ],
     )
     app.on_response_prepare.append(middleware.cors_headers(origins))
-    app[middleware.KNOWN_PATHS] = {"GET": frozenset(["/a", "/b/"]), "POST": frozenset(["/a"])}
     app.router.add_route("GET", "/", greet)
     app.router.add_route("GET", "/a", greet)
     app.router.add_route("POST", "/a", greet)
+    app.router.add_route("GET", "/b/", greet)
+    app.router.add_route("POST", "/of/{name}", greet)
     for path, handler in {"/stream": stream, "/missing": missing, "/broken": broken}.items():
         app.router.add_route("GET", path, handler)
     async with TestClient(TestServer(app), headers={"Authorization": "Bearer k2"}) as made:
@@ -77,6 +79,8 @@ async def test_unknown_paths_and_methods_speak_like_gin(client: Client) -> None:
         ("GET", "/b", 301, "/b/"),
         ("POST", "/b", 404, None),
         ("GET", "/c/", 404, None),
+        ("POST", "/of/x%2Fy/", 307, "/of/x%2Fy"),
+        ("GET", "/of/x/", 404, None),
     ],
 )
 async def test_a_slash_too_many_redirects(
@@ -84,6 +88,18 @@ async def test_a_slash_too_many_redirects(
 ) -> None:
     answer = await client.request(method, path, allow_redirects=False)
     assert (answer.status, answer.headers.get("Location")) == (status, location)
+
+
+@pytest.mark.parametrize("target", [b"//a/", b"//evil.com/..", b"/%2fevil.com/", b"http://evil.com/a/"])
+async def test_nobody_is_redirected_to_another_server(client: Client, target: bytes) -> None:
+    reader, writer = await asyncio.open_connection(client.host, client.port)
+    writer.write(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    answer = await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    await writer.wait_closed()
+    head = answer.partition(b"\r\n\r\n")[0]
+    assert b"evil" not in head
+    assert b"Location: //" not in head
 
 
 async def test_errors_are_objects_with_their_status(client: Client) -> None:

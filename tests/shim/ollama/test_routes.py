@@ -54,7 +54,6 @@ async def test_no_models_is_an_empty_list(served: Served) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/api/pull"), ("POST", "/api/push"), ("POST", "/api/embed"),
         ("POST", "/v1/chat/completions"),
         ("GET", "/v1/models"), ("POST", "/v1/messages"), ("GET", "/favicon.ico"),
     ],
