@@ -36,7 +36,8 @@ def parse(data: bytes | str) -> Modelfile:
     commands: list[Command] = []
     while reader.skip_gap():
         commands.append(reader.read_command())
-    if not any(command.name == FROM and not command.is_parameter for command in commands):
+    # As in Ollama, a PARAMETER of that name counts here; typing the parameters refuses it.
+    if not any(command.name == FROM for command in commands):
         raise ModelfileError("no FROM line")
     return Modelfile(tuple(commands))
 

@@ -34,8 +34,10 @@ class Readable(Protocol):
 class Client:
     """Speaks to one server; every request has a connection of its own."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, seconds: float | None = None) -> None:
+        """With `seconds`, an answer that takes longer is given up: NoServer or ServerLost."""
         self._address = address
+        self._seconds = seconds
         self._agent = f"shim ({platform.machine()} {platform.system().lower()})"
 
     @property
@@ -121,12 +123,14 @@ class Client:
         secure = self._address.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         host = _LOOPBACK.get(self._address.host, self._address.host)
-        connection = kind(host, self._address.port, timeout=_CONNECT_SECONDS, blocksize=_UPLOAD_BLOCK_BYTES)
+        connection = kind(
+            host, self._address.port, timeout=self._seconds or _CONNECT_SECONDS, blocksize=_UPLOAD_BLOCK_BYTES
+        )
         try:
             connection.connect()
         except OSError as error:
             raise NoServer(self.url, error.strerror or str(error)) from error
-        connection.sock.settimeout(None)  # loading a model may take minutes without a byte
+        connection.sock.settimeout(self._seconds)  # loading a model may take minutes without a byte
         return connection
 
 

@@ -2,6 +2,7 @@
 
 import click
 
+from shim.cli.completing import model_names
 from shim.cli.connect import connect
 
 EPILOG = """\b
@@ -11,7 +12,7 @@ Example:
 
 
 @click.command("cp", epilog=EPILOG)
-@click.argument("source")
+@click.argument("source", shell_complete=model_names)
 @click.argument("destination")
 def command(source: str, destination: str) -> None:
     """Copy a model under another name."""

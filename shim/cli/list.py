@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from shim.cli.answers import integer, moment, objects, text
+from shim.cli.completing import model_names
 from shim.cli.connect import connect
 from shim.cli.formats import moment_text, size_text, table
 
@@ -18,7 +19,7 @@ Examples:
 
 
 @click.command("list", epilog=EPILOG)
-@click.argument("prefix", default="")
+@click.argument("prefix", default="", shell_complete=model_names)
 def command(prefix: str) -> None:
     """List the models in the store."""
     models = objects(connect().get("/api/tags"), "models")

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 import click
 
-from shim.cli.errors import CommandError
+from shim.cli.errors import CommandError, NoServer
+from shim.cli.program import OLLAMA, SHIM, called_as, command_for, program_name, renamed
 from shim.errors import ShimError
 
 # Name -> module in this folder, and its line in the list of commands. The order is the one of the help.
@@ -27,6 +29,13 @@ COMMANDS = {
     "stop": ("stop", "Unload a model"),
     "cp": ("copy", "Copy a model under another name"),
     "rm": ("remove", "Remove models"),
+    "pull": ("pull", "Fetch a model from a registry"),
+    "push": ("push", "Send a model to a registry"),
+    "modelfile": ("modelfile", "Show how a Modelfile is read"),
+    "render": ("render", "Show the prompt that a request makes"),
+    "doctor": ("doctor", "Look for what is wrong with this machine"),
+    "completion": ("completion", "Let a shell complete commands and names"),
+    "help": ("help", "Show what a command takes"),
 }
 ALIASES = {"ls": "list", "start": "serve"}
 
@@ -37,6 +46,7 @@ Examples:
   shim run mymoe "Why is the sky blue?"   one answer
   shim run mymoe                          a chat; /? lists its commands
   shim list                               what is there
+  shim doctor                             what is wrong, if something is
 
 \b
 Environment:
@@ -56,7 +66,12 @@ class LazyGroup(click.Group):
         if name not in COMMANDS:
             return None
         command = importlib.import_module(f"shim.cli.{COMMANDS[name][0]}").command
-        return command if isinstance(command, click.Command) else None
+        return command_for(command, called_as(), COMMANDS) if isinstance(command, click.Command) else None
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        command_for(click.Command(None, epilog=self.epilog), called_as(), COMMANDS).format_epilog(
+            ctx, formatter
+        )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -93,20 +108,31 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None, program: str = SHIM) -> int:
     """Carry out a command and return its exit code; errors go to stderr.
 
-    If whoever reads stdout has gone, click ends the process with code 1 and no message.
+    `program` is the name that texts call the command by. If whoever reads stdout has gone, click ends the
+    process with code 1 and no message.
     """
+    if f"_{program.upper()}_COMPLETE" in os.environ:
+        from shim.cli.completing import register
+
+        register()
     try:
-        code = cli.main(args=arguments, prog_name="shim", standalone_mode=False)
+        code = cli.main(args=arguments, prog_name=program, standalone_mode=False)
     except click.Abort:
         return 130
     except click.ClickException as error:
-        return _fail(error.format_message(), _usage_hint(error))
+        return _fail(error.format_message(), _usage_hint(error), program)
     except ShimError as error:
-        return _fail(str(error), error.hint if isinstance(error, CommandError) else "")
+        return _fail(_text(error, program), error.hint if isinstance(error, CommandError) else "", program)
     return code if isinstance(code, int) else 0
+
+
+def _text(error: ShimError, program: str) -> str:
+    if program == OLLAMA and isinstance(error, NoServer):
+        return "could not connect to ollama server, run 'ollama serve' to start it"
+    return str(error)
 
 
 def _usage_hint(error: click.ClickException) -> str:
@@ -114,10 +140,10 @@ def _usage_hint(error: click.ClickException) -> str:
     return f"'{context.command_path} --help' shows what it takes" if context else ""
 
 
-def _fail(message: str, hint: str) -> int:
-    click.echo(f"Error: {message}", err=True)
+def _fail(message: str, hint: str, program: str) -> int:
+    click.echo(f"Error: {renamed(message, program, COMMANDS)}", err=True)
     if hint:
-        click.echo(f"hint: {hint}", err=True)
+        click.echo(f"hint: {renamed(hint, program, COMMANDS)}", err=True)
     return 1
 
 
@@ -127,7 +153,7 @@ def main() -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             # A model may write any character; what the terminal's encoding lacks is shown as "?".
             stream.reconfigure(errors="replace")
-    sys.exit(run())
+    sys.exit(run(program=program_name(sys.argv[0])))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from shim.cli.answers import integer, moment, objects, text
+from shim.cli.completing import model_names
 from shim.cli.connect import connect
 from shim.cli.formats import processor_text, size_text, table, until_text
 
@@ -19,7 +20,7 @@ Examples:
 
 
 @click.command("ps", epilog=EPILOG)
-@click.argument("prefix", default="")
+@click.argument("prefix", default="", shell_complete=model_names)
 def command(prefix: str) -> None:
     """List the models that are loaded."""
     models = objects(connect().get("/api/ps"), "models")

@@ -3,6 +3,7 @@
 import click
 
 from shim.cli.client import Client
+from shim.cli.completing import model_names
 from shim.cli.connect import connect
 from shim.cli.errors import ServerRefused
 from shim.cli.stop import unload
@@ -14,7 +15,7 @@ Example:
 
 
 @click.command("rm", epilog=EPILOG)
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...", shell_complete=model_names)
 def command(models: tuple[str, ...]) -> None:
     """Remove models, and the files that no other model uses."""
     client = connect()

@@ -13,6 +13,7 @@ import click
 from shim.cli.answers import JSON, texts
 from shim.cli.chat import Chat
 from shim.cli.client import Client
+from shim.cli.completing import model_names
 from shim.cli.connect import connect
 from shim.cli.errors import CommandError, ServerLost, ServerRefused
 from shim.cli.progress import spinner
@@ -42,7 +43,7 @@ class OptionalValueCommand(click.Command):
 
 
 @click.command("run", cls=OptionalValueCommand, epilog=EPILOG)
-@click.argument("model")
+@click.argument("model", shell_complete=model_names)
 @click.argument("prompt", nargs=-1)
 @click.option(
     "--keepalive", metavar="DURATION", help="How long the model stays loaded (5m, 1h, -1 for ever)."

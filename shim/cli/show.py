@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from shim.cli.answers import text
+from shim.cli.completing import model_names
 from shim.cli.connect import connect
 from shim.cli.errors import CommandError
 from shim.cli.showing import overview
@@ -20,7 +21,7 @@ Examples:
 
 
 @click.command("show", epilog=EPILOG)
-@click.argument("model")
+@click.argument("model", shell_complete=model_names)
 @click.option("--license", is_flag=True, help="Print the license only.")
 @click.option("--modelfile", is_flag=True, help="Print the Modelfile only.")
 @click.option("--parameters", is_flag=True, help="Print the parameters only.")

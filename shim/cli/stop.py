@@ -3,6 +3,7 @@
 import click
 
 from shim.cli.client import Client
+from shim.cli.completing import model_names
 from shim.cli.connect import connect
 from shim.cli.errors import CommandError, ServerRefused
 
@@ -14,7 +15,7 @@ Examples:
 
 
 @click.command("stop", epilog=EPILOG)
-@click.argument("model")
+@click.argument("model", shell_complete=model_names)
 def command(model: str) -> None:
     """Unload a model from memory."""
     try:

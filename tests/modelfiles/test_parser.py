@@ -91,8 +91,10 @@ def test_an_instruction_name_as_parameter_is_a_parameter() -> None:
     assert modelfile.commands[1].is_parameter
     with pytest.raises(ModelfilesError, match="unknown parameter 'system'"):
         modelfile.create_fields()
-    with pytest.raises(ModelfileError, match="no FROM line"):
-        parse("PARAMETER model x\n")
+    alone = parse("PARAMETER model x\n")
+    assert alone.commands == (Command("model", "x", is_parameter=True),)
+    with pytest.raises(ModelfilesError, match="unknown parameter 'model'"):
+        alone.create_fields()
 
 
 def test_lines_of_commands_are_those_of_an_editor() -> None:
