@@ -10,14 +10,15 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from modelfiles.capabilities import capabilities
-from modelfiles.errors import ConflictingSource, ModelNotFound, ModelRequired, TemplateError
+from modelfiles.capabilities import capabilities, template_language
+from modelfiles.errors import ConflictingSource, ModelNotFound, ModelRequired
 from modelfiles.gguf import GGUF
 from modelfiles.names import Reference, parse_name, parse_reference
 from modelfiles.package import Package
 from modelfiles.store import Store
-from modelfiles.templates.jinja import ChatTemplate
+from modelfiles.templates.choice import JinjaTemplates, Templates, compiled_go, compiled_jinja
 from runtime.shape import ModelShape, shape_of
 from runtime.supervisor import ModelSpec
 from shim.bridge import Threads
@@ -30,24 +31,20 @@ _MOST_KNOWN = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Templates:
-    """The chat templates inside the weights; an error in the place of one that cannot be used."""
+class _Weights:
+    """What is derived from a GGUF header."""
 
-    default: ChatTemplate | TemplateError | None
-    with_tools: ChatTemplate | TemplateError | None
-
-    def choose(self, *, tools: bool) -> ChatTemplate | None:
-        """The template for such a request, None where there is none. Raises TemplateError."""
-        chosen = self.with_tools if tools and self.with_tools is not None else self.default
-        if isinstance(chosen, TemplateError):
-            raise chosen
-        return chosen
+    header: GGUF
+    shape: ModelShape
+    templates: JinjaTemplates
 
 
 @dataclass(frozen=True, slots=True)
 class _Derived:
-    header: GGUF
-    shape: ModelShape
+    """What is derived from a whole package; `weights` None for one without."""
+
+    weights: _Weights | None
+    capabilities: tuple[str, ...]
     templates: Templates
 
 
@@ -65,12 +62,16 @@ class Target:
 class Resolver:
     """Made once; its method may be called at the same time."""
 
-    def __init__(self, store: Store, headers: Headers, threads: Threads) -> None:
+    def __init__(
+        self, store: Store, headers: Headers, threads: Threads, *, go_template: bool | None = None
+    ) -> None:
+        """`go_template`: True to prefer a model's TEMPLATE, False for the chat template inside its weights."""
         self._store = store
         self._headers = headers
         self._threads = threads
-        self._lock = threading.Lock()
-        self._known: OrderedDict[Path, _Derived] = OrderedDict()
+        self._go_template = go_template
+        self._weights: _Kept[Path, _Weights] = _Kept(_MOST_KNOWN)
+        self._packages: _Kept[str, _Derived] = _Kept(_MOST_KNOWN)
 
     async def find(self, requested: str, *, if_empty: ApiError) -> Target:
         """The model of that name. ApiError for a name that is empty, malformed, remote or unknown.
@@ -99,31 +100,64 @@ class Resolver:
             raise model_not_found(requested) from None
         if package.config.remote_host and package.config.remote_model:
             raise model_not_found(requested) if reference.source == "local" else forbidden(_NO_CLOUD)
-        if package.model_path is None:
-            return Target(requested, package, capabilities(package, None), Templates(None, None), None)
-        derived = self._derive(package.model_path)
-        return Target(
-            requested,
-            package,
-            capabilities(package, derived.header),
-            derived.templates,
-            _spec(package, package.model_path, derived),
-        )
+        derived = self._derive(package)
+        spec = _spec(package, derived.weights) if derived.weights else None
+        return Target(requested, package, derived.capabilities, derived.templates, spec)
 
-    def _derive(self, path: Path) -> _Derived:
-        header = self._headers.read(path)
-        with self._lock:
-            known = self._known.get(path)
-            if known is not None and known.header is header:
-                self._known.move_to_end(path)
-                return known
-        derived = _Derived(header, _shape(header), _templates(header))
-        with self._lock:
-            self._known[path] = derived
-            self._known.move_to_end(path)
-            while len(self._known) > _MOST_KNOWN:
-                self._known.popitem(last=False)
+    def _derive(self, package: Package) -> _Derived:
+        weights = self._read(package.model_paths)
+        known = self._packages.get(package.digest)
+        if known is not None and known.weights is weights:
+            return known
+        header = weights.header if weights else None
+        language = template_language(package, header, go_template=self._go_template)
+        derived = _Derived(
+            weights,
+            capabilities(package, header, go_template=self._go_template),
+            Templates(
+                language, compiled_go(package.template), weights.templates if weights else JinjaTemplates()
+            ),
+        )
+        self._packages.put(package.digest, derived)
         return derived
+
+    def _read(self, paths: tuple[Path, ...]) -> _Weights | None:
+        if not paths:
+            return None
+        header = self._headers.read(*paths)
+        known = self._weights.get(paths[0])
+        if known is not None and known.header is header:
+            return known
+        found = _Weights(header, _shape(header), _templates(header))
+        self._weights.put(paths[0], found)
+        return found
+
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class _Kept(Generic[_Key, _Value]):
+    """What was derived last; used by several threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._known: OrderedDict[_Key, _Value] = OrderedDict()
+
+    def get(self, key: _Key) -> _Value | None:
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None:
+                self._known.move_to_end(key)
+            return found
+
+    def put(self, key: _Key, value: _Value) -> None:
+        with self._lock:
+            self._known[key] = value
+            self._known.move_to_end(key)
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
 
 
 def _shape(header: GGUF) -> ModelShape:
@@ -131,27 +165,19 @@ def _shape(header: GGUF) -> ModelShape:
     return shape_of(header.metadata, tensors)
 
 
-def _templates(header: GGUF) -> Templates:
-    return Templates(
-        _compiled(header.chat_template or None), _compiled(header.metadata.get(_TOOL_TEMPLATE) or None)
+def _templates(header: GGUF) -> JinjaTemplates:
+    return JinjaTemplates(
+        compiled_jinja(header.chat_template), compiled_jinja(header.metadata.get(_TOOL_TEMPLATE))
     )
 
 
-def _compiled(source: object) -> ChatTemplate | TemplateError | None:
-    if not isinstance(source, str):
-        return None
-    try:
-        return ChatTemplate(source)
-    except TemplateError as error:
-        return error
-
-
-def _spec(package: Package, path: Path, derived: _Derived) -> ModelSpec:
+def _spec(package: Package, weights: _Weights) -> ModelSpec:
+    path = package.model_paths[0]
     return ModelSpec(
         key="|".join(map(str, (path, *package.adapters))),
         path=str(path),
-        architecture=derived.header.architecture,
-        shape=derived.shape,
+        architecture=weights.header.architecture,
+        shape=weights.shape,
         name=package.name.display,
         payload=package,
     )

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from modelfiles.errors import ParameterError
 from modelfiles.replies.blocks import Style
+from modelfiles.replies.builtin import builtin_parser
 from modelfiles.replies.toolcalls import ALIASES, STYLES
 from modelfiles.templates.tags import REASONING_PARSERS, ThinkingTags, thinking_tags
 
@@ -36,17 +37,28 @@ def choose_style(setting: str | None, template: str, *, builtin: str = "") -> St
         return None
     if name not in _DETECT:
         return _style(name)
-    return (_style(builtin) if builtin else None) or _detected(template)
+    parser = builtin_parser(builtin)
+    if parser is None:
+        return (_style(builtin) if builtin else None) or _detected(template)
+    return None if parser.plain else _style(parser.style) or _detected(template)
 
 
-def choose_tags(setting: str | None, template: str) -> ThinkingTags | None:
-    """Between which tags this model thinks; `setting` is the value of `reasoning_parser`."""
+def choose_tags(
+    setting: str | None, template: str | ThinkingTags | None, *, builtin: str = ""
+) -> ThinkingTags | None:
+    """Between which tags this model thinks; `setting` is the value of `reasoning_parser`, `builtin` as above.
+
+    `template` is the source of the chat template, or the tags that it is known to write.
+    """
     name = (setting or "auto").lower()
     if name in _OFF:
         return None
-    if name in _DETECT:
-        return thinking_tags(template)
-    return _normalized(REASONING_PARSERS).get(_plain(name))
+    if name not in _DETECT:
+        return _normalized(REASONING_PARSERS).get(_plain(name))
+    parser = builtin_parser(builtin)
+    if parser is not None and (parser.tags or parser.plain):
+        return parser.tags
+    return thinking_tags(template) if isinstance(template, str) else template
 
 
 def _style(name: str) -> Style | None:

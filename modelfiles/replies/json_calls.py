@@ -37,10 +37,11 @@ def _call(value: Any, tools: DeclaredTools, *, cut: bool) -> ToolCall:
     name = tools.find(written) if isinstance(written, str) else None
     if name is None:
         raise NoCall(f"no tool of the name {written!r}")
-    return ToolCall(name, _arguments(value, cut=cut))
+    return ToolCall(name, arguments_of(value, cut=cut))
 
 
-def _arguments(value: Mapping[str, Any], *, cut: bool) -> dict[str, object]:
+def arguments_of(value: Mapping[str, Any], *, cut: bool = False) -> dict[str, object]:
+    """What a call says its arguments are; `cut`: its end is missing. Raises NoCall."""
     key = next((key for key in _ARGUMENT_KEYS if key in value), None)
     if key is None and cut:
         raise NoCall("cut before its arguments")

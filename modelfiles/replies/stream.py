@@ -7,13 +7,29 @@ everything is held until one of the two is known.
 
 from collections.abc import Iterable
 from itertools import takewhile
+from typing import Protocol
 
 from modelfiles.messages import Tool, ToolCall
 from modelfiles.replies.blocks import Style
 from modelfiles.replies.calls import CallScanner
+from modelfiles.replies.generic import GenericScanner, GenericStyle
 from modelfiles.replies.pieces import Content, Piece, Thinking
 from modelfiles.replies.thinking import Part, ThinkingSplitter
 from modelfiles.templates.tags import ThinkingTags
+
+
+class Scanner(Protocol):
+    """Sorts what a model writes into text and calls. `failures`: why some stayed text."""
+
+    failures: list[str]
+
+    def feed(self, text: str) -> list[str | ToolCall]:
+        """What is certain after `text` has been written too."""
+        ...
+
+    def finish(self) -> list[str | ToolCall]:
+        """What was held back, now that nothing follows."""
+        ...
 
 
 class ReplyReader:
@@ -25,14 +41,16 @@ class ReplyReader:
     def __init__(
         self,
         tags: ThinkingTags | None = None,
-        style: Style | None = None,
+        style: Style | GenericStyle | None = None,
         tools: tuple[Tool, ...] = (),
         *,
         inside: bool = False,
     ) -> None:
         self._splitter = ThinkingSplitter(tags, inside=inside) if tags else None
-        self._calls = CallScanner(style, tools) if style and tools else None
-        self._draft = _Draft(CallScanner(style, tools)) if tags and style and tools else None
+        self._calls = _scanner(style, tools) if style and tools else None
+        # What is a call by its place alone is none inside thinking.
+        drafts = isinstance(style, Style) and tags and tools
+        self._draft = _Draft(_scanner(style, tools)) if style and drafts else None
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -79,10 +97,14 @@ class ReplyReader:
         return _pieces(self._calls.feed(text))
 
 
+def _scanner(style: Style | GenericStyle, tools: tuple[Tool, ...]) -> Scanner:
+    return CallScanner(style, tools) if isinstance(style, Style) else GenericScanner(style, tools)
+
+
 class _Draft:
     """Thinking that may hold a call. Text goes out as thinking until the first call in it."""
 
-    def __init__(self, scanner: CallScanner) -> None:
+    def __init__(self, scanner: Scanner) -> None:
         self._scanner = scanner
         self._unsent: list[str] = []
         self._found: list[str | ToolCall] = []

@@ -89,6 +89,38 @@ def test_by_parsers_that_the_user_names() -> None:
 
 def test_the_template_that_is_shown() -> None:
     assert chat_template(PACKAGE, header(template="jinja")) == "jinja"
-    assert chat_template(replace(PACKAGE, template="go"), header(template="jinja")) == "jinja"
+    assert chat_template(replace(PACKAGE, template="go"), header(template="jinja")) == "go"
+    assert chat_template(replace(PACKAGE, template="go"), header(template="{{ tools }}")) == "{{ tools }}"
     assert chat_template(replace(PACKAGE, template="go"), header()) == "go"
     assert chat_template(PACKAGE, None) == "{{ .Prompt }}"
+
+
+GO_TOOLS = "{{ range .Messages }}{{ .Content }}{{ .ToolCalls }}{{ end }}{{ .Tools }}"
+GO_THINKS = "{{ range .Messages }}{{ if .Thinking }}<t>{{ .Thinking }}</t>{{ end }}{{ end }}"
+
+
+@pytest.mark.parametrize(
+    ("layer", "jinja", "config", "expected"),
+    [
+        (GO_TOOLS, "", Config(), ("completion", "tools")),
+        (GO_THINKS, "", Config(), ("completion", "thinking")),
+        ("{{ .Prompt }}{{ .Suffix }}", "", Config(), ("completion", "insert")),
+        ("{{ .Prompt }}", "{{ tools }}", Config(), ("tools", "completion")),
+        ("{{ if", "{{ tools }}", Config(), ("tools", "completion")),
+        (GO_TOOLS, "{{ tools }}<think></think>", Config(), ("completion", "tools")),
+        (GO_TOOLS, "{{ tool_calls }}<think></think>", Config(), ("tools", "thinking", "completion")),
+        ("", "{{ tools }}", Config(parser="qwen3.5"), ("tools", "completion", "thinking")),
+        ("", "", Config(parser="passthrough"), ("completion",)),
+        ("", "", Config(model_family="gptoss"), ("completion", "thinking")),
+    ],
+)
+def test_by_templates_and_parsers(layer: str, jinja: str, config: Config, expected: tuple[str, ...]) -> None:
+    package = replace(PACKAGE, template=layer or None, config=config)
+    assert capabilities(package, header(template=jinja)) == expected
+
+
+def test_vocabularies_with_tokens_for_gaps_can_insert() -> None:
+    keys = {f"tokenizer.ggml.fim_{part}_token_id": (U32, 0) for part in ("pre", "suf", "mid")}
+    raw = gguf({**DENSE, **keys})
+    found = parse_gguf(lambda at, count: raw[at : at + count], len(raw))
+    assert capabilities(PACKAGE, found) == ("completion", "insert")
