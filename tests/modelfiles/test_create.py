@@ -247,6 +247,95 @@ def test_a_source_of_ollama_with_a_template_keeps_it(maker: Maker) -> None:
     assert maker.make(CreateRequest(model="m", from_="base:local")).template == "{{ .Prompt }}"
 
 
+def test_a_template_replaces_the_inherited_one(maker: Maker) -> None:
+    files = {"a.gguf": maker.upload(gguf())}
+    maker.make(CreateRequest(model="m", files=files, template="{{ .System }} {{ .Prompt }}"))
+    assert maker.make(CreateRequest(model="child", from_="m")).template == "{{ .System }} {{ .Prompt }}"
+    assert (
+        maker.make(CreateRequest(model="m", from_="m", template="{{ .Prompt }}")).template == "{{ .Prompt }}"
+    )
+
+
+def test_a_template_that_does_not_parse_is_refused_in_the_words_of_the_parser(maker: Maker) -> None:
+    with pytest.raises(CreateError, match=r"^template error: template: :2: "):
+        maker.make(CreateRequest(model="m", files={}, template="a\n{{ if }}"))
+    assert maker.items == []
+
+
+CHATML = (
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+)
+WITH_TEMPLATE = {**DENSE, "tokenizer.chat_template": (STRING, CHATML)}
+
+
+def test_a_well_known_template_is_found(maker: Maker) -> None:
+    package = maker.make(
+        CreateRequest(model="m", files={"a.gguf": maker.upload(gguf(WITH_TEMPLATE))}, parameters={"seed": 1})
+    )
+    assert package.template is not None
+    assert "<|im_start|>" in package.template
+    assert dict(package.parameters) == {"seed": 1, "stop": ["<|im_start|>", "<|im_end|>"]}
+    assert maker.statuses[2] == "using autodetected template chatml"
+    assert maker.statuses[3].startswith("creating new layer")
+
+
+def test_what_the_request_says_wins_over_what_is_found(maker: Maker) -> None:
+    files = {"a.gguf": maker.upload(gguf(WITH_TEMPLATE))}
+    package = maker.make(CreateRequest(model="m", files=files, parameters={"stop": ["x"]}))
+    assert dict(package.parameters) == {"stop": ["x"]}
+    package = maker.make(CreateRequest(model="m", files=files, template="{{ .Prompt }}"))
+    assert (package.template, dict(package.parameters)) == ("{{ .Prompt }}", {})
+    assert not any("autodetected" in status for status in maker.statuses)
+
+
+def test_templates_are_not_looked_for_in_models(maker: Maker) -> None:
+    pack(maker.store, "base", blob(maker.store, "model", gguf(WITH_TEMPLATE)))
+    assert maker.make(CreateRequest(model="m", from_="base")).template is None
+
+
+def test_a_stub_of_a_remote_model(maker: Maker) -> None:
+    package = maker.make(
+        CreateRequest(
+            model="m",
+            from_="big:70b",
+            remote_host="ollama.com",
+            system="hi",
+            info={"model_family": "llama", "context_length": 4096},
+        )
+    )
+    config = package.config
+    assert (config.remote_host, config.remote_model) == ("https://ollama.com:443", "big:70b")
+    assert (config.model_family, config.context_length, package.model_path) == ("llama", 4096, None)
+    with pytest.raises(CreateError, match="DRAFT cannot be used with remote models"):
+        maker.make(CreateRequest(model="m", from_="x", remote_host="x", draft_files={"d": ABSENT}))
+
+
+def test_a_draft_replaces_the_inherited_one(maker: Maker) -> None:
+    first, second = maker.upload(gguf(MIXTURE)), maker.upload(gguf(DENSE, weights(1)))
+    files = {"a.gguf": maker.upload(gguf())}
+    maker.make(CreateRequest(model="m", files=files, draft_files={"d.gguf": first}))
+    package = maker.make(CreateRequest(model="m", from_="m", draft_files={"d.gguf": second}))
+    assert [layer.digest for layer in package.layers if layer.kind == "draft"] == [second]
+    assert package.drafts == (maker.store.blob_path(second),)
+    with pytest.raises(CreateError, match="DRAFT must name one model"):
+        maker.make(CreateRequest(model="m", from_="m", draft_files={"c.gguf": maker.upload(gguf(CLIP))}))
+
+
+def test_versions_are_inherited(maker: Maker) -> None:
+    maker.make(CreateRequest(model="m", files={"a.gguf": maker.upload(gguf())}, requires="v0.14.0"))
+    assert maker.make(CreateRequest(model="child", from_="m")).config.requires == "0.14.0"
+    assert maker.make(CreateRequest(model="child", from_="m", requires="1")).config.requires == "1"
+
+
+def test_with_noprune_nothing_goes(tmp_path: Path) -> None:
+    maker = Maker(Store(tmp_path / "models", noprune=True))
+    maker.make(CreateRequest(model="m", files={"a.gguf": maker.upload(gguf())}, system="Say hi!"))
+    maker.make(CreateRequest(model="m", from_="m", system="new"))
+    assert maker.store.has_blob(SAY_HI)
+
+
 def test_a_linked_file_that_was_changed_is_refused(maker: Maker, tmp_path: Path) -> None:
     path = tmp_path / "weights.gguf"
     path.write_bytes(gguf())
