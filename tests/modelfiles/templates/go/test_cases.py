@@ -16,8 +16,10 @@ from modelfiles.errors import TemplateError
 from modelfiles.messages import Message, ToolCall, tool_from_json
 from modelfiles.templates.go import GoTemplate, parse_template
 
-DATA = Path(__file__).parents[3] / "data" / "gotemplate.jsonl"
-CASES = [json.loads(line) for line in DATA.read_text("utf-8").splitlines()]
+DATA = Path(__file__).parents[3] / "data"
+# The second is about the language alone; its right values are from Go 1.26.
+FILES = ("gotemplate.jsonl", "gotemplate_language.jsonl")
+CASES = [json.loads(line) for file in FILES for line in (DATA / file).read_text("utf-8").split("\n") if line]
 ROLES = {"system": "system", "prompt": "user", "response": "assistant"}
 TODAY = date(2026, 11, 30)
 
