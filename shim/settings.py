@@ -58,6 +58,7 @@ class Settings:
     max_body_bytes: int = 256 * _MIB
     no_prune: bool = False
     no_cloud: bool = False
+    no_history: bool = False
     go_template: bool | None = None
     flash_attention: bool | None = None
     kv_cache_type: str = "f16"
@@ -90,6 +91,7 @@ def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
         max_body_bytes=read.number("MAX_BODY_BYTES", 256 * _MIB),
         no_prune=read.flag("NOPRUNE"),
         no_cloud=read.flag("NO_CLOUD"),
+        no_history=read.flag("NOHISTORY"),
         go_template=read.choice("GO_TEMPLATE"),
         flash_attention=read.choice("FLASH_ATTENTION"),
         kv_cache_type=read.text("KV_CACHE_TYPE") or "f16",
