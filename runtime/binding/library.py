@@ -10,12 +10,11 @@ import os
 from typing import Any
 
 from runtime.errors import LoadError
+from runtime.threads import SHORT_SPIN, processors_are_wanted
 
-# libgomp's default makes waiting threads spin for about a millisecond. When anything else wants the
-# processor, that time is taken from the very thread that is waited for: with two busy neighbours on two
-# cores a token took 4 times as long as with short spinning. Read once, when the library is loaded; whoever
-# has set it keeps it.
-os.environ.setdefault("GOMP_SPINCOUNT", "20000")
+# libgomp reads its settings when the library is loaded; whoever has set this one keeps it.
+if "GOMP_SPINCOUNT" not in os.environ and processors_are_wanted():
+    os.environ["GOMP_SPINCOUNT"] = SHORT_SPIN
 
 try:
     from runtime.native._engine import ffi as _ffi

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.threads import _physical_cores, choose_threads, thread_count
+from runtime.threads import _physical_cores, choose_threads, processors_are_wanted, thread_count
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,20 @@ def test_siblings_are_one_core(tmp_path: Path) -> None:
         (folder / "thread_siblings_list").write_text(siblings + "\n")
     assert _physical_cores(frozenset(range(4)), tmp_path) == 2
     assert _physical_cores(frozenset({0, 2}), tmp_path) == 1
+
+
+@pytest.mark.parametrize(("load", "wanted"), [(0.0, False), (0.2, False), (0.6, True), (8.0, True)])
+def test_threads_spin_long_only_on_a_quiet_machine(
+    monkeypatch: pytest.MonkeyPatch, load: float, wanted: bool
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert processors_are_wanted() is wanted
+
+
+def test_a_system_without_load_figures_counts_as_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> tuple[float, float, float]:
+        raise OSError("not here")
+
+    monkeypatch.setattr(os, "getloadavg", refuse)
+    assert processors_are_wanted()
