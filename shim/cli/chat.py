@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from modelfiles.parameters import Value
+from shim.cli.answers import objects, texts
 
 Think = bool | str | None
 
 
 @dataclass(slots=True)
 class Chat:
-    """One session with a model. `think`, `format` and `keep_alive` are None where the server decides."""
+    """One session with a model. `think`, `format` and `keep_alive` are None where the server decides.
+
+    `opening` are the model's own messages, which the server puts before those of the session.
+    """
 
     model: str
     messages: list[dict[str, object]] = field(default_factory=list)
@@ -23,6 +28,25 @@ class Chat:
     verbose: bool = False
     hide_thinking: bool = False
     word_wrap: bool = True
+    keeps_history: bool = True
+    think_is_given: bool = False
+    capabilities: tuple[str, ...] = ()
+    opening: list[dict[str, object]] = field(default_factory=list)
+
+    def meet(self, shown: Mapping[str, object]) -> None:
+        """Learn from /api/show what the model can do; one that can think does, unless told otherwise."""
+        self.capabilities = tuple(texts(shown, "capabilities"))
+        self.opening = objects(shown, "messages")
+        thinks = "thinking" in self.capabilities
+        if not self.think_is_given:
+            self.think = True if thinks else None
+
+    def change_model(self, model: str, shown: Mapping[str, object]) -> None:
+        """Begin anew with another model; what is set about the display stays."""
+        self.model, self.messages, self.system, self.options = model, [], "", {}
+        self.meet(shown)
+        if "thinking" not in self.capabilities:
+            self.think, self.think_is_given = None, False
 
     def body(self) -> dict[str, object]:
         """The body of /api/chat for the messages so far."""
@@ -32,9 +56,10 @@ class Chat:
         """The body of /api/generate that only loads the model."""
         return {"model": self.model, "prompt": "", **self._settings()}
 
-    def prompt_body(self, prompt: str) -> dict[str, object]:
-        """The body of /api/generate for one prompt outside of any chat."""
-        return {"model": self.model, "prompt": prompt, **self._settings()}
+    def prompt_body(self, prompt: str, images: Sequence[str] = ()) -> dict[str, object]:
+        """The body of /api/generate for one prompt outside of any chat; `images` are in base64."""
+        media = {"images": list(images)} if images else {}
+        return {"model": self.model, "prompt": prompt, **media, **self._settings()}
 
     def save_body(self, name: str) -> dict[str, object]:
         """The body of /api/create that keeps this session as a model."""
@@ -45,11 +70,12 @@ class Chat:
         if self.options:
             body["parameters"] = self.options
         if kept:
-            body["messages"] = kept
+            body["messages"] = [*self.opening, *kept]
         return body
 
-    def ask(self, text: str) -> None:
-        self.messages.append({"role": "user", "content": text})
+    def ask(self, text: str, images: Sequence[str] = ()) -> None:
+        media = {"images": list(images)} if images else {}
+        self.messages.append({"role": "user", "content": text, **media})
 
     def answer(self, content: str, thinking: str) -> None:
         """Keep what the model said; a reply that was stopped counts as far as it came."""

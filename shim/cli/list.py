@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from shim.cli.answers import integer, moment, objects, text
+from shim.cli.answers import JSON, integer, moment, objects, text
 from shim.cli.completing import model_names
 from shim.cli.connect import connect
 from shim.cli.formats import moment_text, size_text, table
@@ -22,10 +22,14 @@ Examples:
 @click.argument("prefix", default="", shell_complete=model_names)
 def command(prefix: str) -> None:
     """List the models in the store."""
-    models = objects(connect().get("/api/tags"), "models")
+    click.echo(models_table(connect().get("/api/tags"), prefix, datetime.now(UTC)), nl=False)
+
+
+def models_table(answer: JSON, prefix: str, now: datetime) -> str:
+    """What /api/tags answered as a table, of the models whose name begins with `prefix` in any case."""
+    models = objects(answer, "models")
     chosen = [model for model in models if text(model, "name").lower().startswith(prefix.lower())]
-    now = datetime.now(UTC)
-    click.echo(table([("NAME", "ID", "SIZE", "MODIFIED"), *(_row(model, now) for model in chosen)]), nl=False)
+    return table([("NAME", "ID", "SIZE", "MODIFIED"), *(_row(model, now) for model in chosen)])
 
 
 def _row(model: dict[str, object], now: datetime) -> tuple[str, str, str, str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable
 
 import click
 
 from shim.cli.answers import JSON, integer, mapping, objects, text
+from shim.cli.colours import wants_colour
 from shim.cli.formats import exact_duration_text
 from shim.cli.wrap import WordWrap
 
@@ -18,8 +20,11 @@ _LABEL_COLUMNS = 22
 class ReplyWriter:
     """One reply. `write` takes text with control sequences; `wrap` is None where lines are not broken."""
 
-    def __init__(self, write: Callable[[str], None], *, hide_thinking: bool, wrap: WordWrap | None) -> None:
+    def __init__(
+        self, write: Callable[[str], None], *, hide_thinking: bool, wrap: WordWrap | None, dim: bool = True
+    ) -> None:
         self._write = write
+        self._dim, self._reset = (_DIM, _RESET) if dim else ("", "")
         self._hide_thinking = hide_thinking
         self._wrap = wrap
         self._thinking: list[str] = []
@@ -53,7 +58,7 @@ class ReplyWriter:
             return
         if not self._is_thinking:
             self._is_thinking = True
-            self._write(f"{_DIM}Thinking...\n")
+            self._write(f"{self._dim}Thinking...\n")
         self._write(self._wrap.feed(piece) if self._wrap else piece)
 
     def _end_thinking(self) -> None:
@@ -61,12 +66,18 @@ class ReplyWriter:
             self._is_thinking = False
             line_end = "" if self._thinking[-1].endswith("\n") else "\n"
             ending = f"{line_end}...done thinking.\n\n"
-            self._write((self._wrap.feed(ending) if self._wrap else ending) + _RESET)
+            self._write((self._wrap.feed(ending) if self._wrap else ending) + self._reset)
 
 
 def print_text(piece: str) -> None:
     """Write to stdout at once; control sequences are left out where it is no terminal."""
     click.echo(piece, nl=False)
+
+
+def reply_writer(*, hide_thinking: bool, wrap: WordWrap | None) -> ReplyWriter:
+    """A writer to stdout, which dims thinking where that can be seen and is wanted."""
+    dim = wants_colour(sys.stdout)
+    return ReplyWriter(print_text, hide_thinking=hide_thinking, wrap=wrap, dim=dim)
 
 
 def write_reply(writer: ReplyWriter, items: Iterable[JSON]) -> JSON:

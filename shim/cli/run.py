@@ -10,16 +10,19 @@ from contextlib import closing
 
 import click
 
-from shim.cli.answers import JSON, texts
+from shim.cli.answers import JSON
 from shim.cli.chat import Chat
 from shim.cli.client import Client
 from shim.cli.completing import model_names
 from shim.cli.connect import connect
 from shim.cli.errors import CommandError, ServerLost, ServerRefused
+from shim.cli.images import take_media
 from shim.cli.progress import spinner
-from shim.cli.replies import ReplyWriter, print_text, timings, write_reply
+from shim.cli.pull import fetch
+from shim.cli.replies import print_text, reply_writer, timings, write_reply
 from shim.cli.thinking import read_think
 from shim.cli.wrap import WordWrap
+from shim.settings import settings_of_this_process
 
 LOADING = "loading model"
 EPILOG = """\b
@@ -32,14 +35,26 @@ Examples:
 """
 
 
+_SWITCHES = ("verbose", "insecure", "nowordwrap", "hidethinking", "truncate")
+_REWRITTEN = {
+    "--think": "--think=true",
+    "--truncate=false": "--no-truncate",
+    **{f"--{name}=true": f"--{name}" for name in _SWITCHES},
+    **{f"--{name}=false": "" for name in _SWITCHES if name != "truncate"},
+}
+
+
 class OptionalValueCommand(click.Command):
-    """`--think` may stand alone: then it is true, and the next word is not its value."""
+    """`--think` may stand alone: then it is true, and the next word is not its value.
+
+    A switch may have a value behind a `=`, as in Go.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        return super().parse_args(
-            ctx, ["--think=true" if a == "--think" else a for a in args[:end]] + args[end:]
-        )
+        rewritten = (_REWRITTEN.get(argument, argument) for argument in args[:end])
+        kept = [new for new, old in zip(rewritten, args, strict=False) if new or not old]
+        return super().parse_args(ctx, kept + args[end:])
 
 
 @click.command("run", cls=OptionalValueCommand, epilog=EPILOG)
@@ -49,6 +64,7 @@ class OptionalValueCommand(click.Command):
     "--keepalive", metavar="DURATION", help="How long the model stays loaded (5m, 1h, -1 for ever)."
 )
 @click.option("--verbose", is_flag=True, help="Show timings after each reply.")
+@click.option("--insecure", is_flag=True, help="Allow plain HTTP if the model has to be fetched.")
 @click.option("--nowordwrap", is_flag=True, help="Do not break lines between words.")
 @click.option("--format", "format_", metavar="json|SCHEMA", help="Answer in JSON, or in JSON after a schema.")
 @click.option("--think", metavar="[LEVEL]", help="Think first: true, false, low, medium, high or max.")
@@ -62,6 +78,7 @@ def command(
     prompt: tuple[str, ...],
     keepalive: str | None,
     verbose: bool,
+    insecure: bool,
     nowordwrap: bool,
     format_: str | None,
     think: str | None,
@@ -81,29 +98,37 @@ def command(
         verbose=verbose,
         hide_thinking=hidethinking,
         word_wrap=not nowordwrap,
+        think_is_given=think is not None,
     )
     text = " ".join(part for part in (_piped(), *map(_clean, prompt)) if part)
     client = connect()
-    capabilities = texts(_shown(client, model), "capabilities")
-    if "embedding" in capabilities and "completion" not in capabilities:
+    chat.meet(_shown(client, model, insecure=insecure))
+    if "embedding" in chat.capabilities and "completion" not in chat.capabilities:
         _embed(client, chat, text, truncate=truncate, dimensions=dimensions)
         return
-    if think is None and "thinking" in capabilities:
-        chat.think = True
     if prompt or not (sys.stdin.isatty() and sys.stdout.isatty()):
         _answer(client, chat, text)
     else:
         _chat(client, chat)
 
 
-def _shown(client: Client, model: str) -> JSON:
+def _shown(client: Client, model: str, *, insecure: bool) -> JSON:
+    """What there is to know of the model, which is fetched if it is missing and can be fetched."""
     try:
         return client.post("/api/show", {"model": model})
     except ServerRefused as refused:
         if not refused.not_found:
             raise
+        missing = refused
+    try:
+        fetch(client, model, insecure=insecure)
+    except ServerRefused as refused:
+        if refused.status != 404:
+            raise
+        # This server fetches nothing.
         hint = "'shim list' shows what is there, 'shim create' makes a model of a GGUF file"
-        raise CommandError(str(refused), hint) from refused
+        raise CommandError(str(missing), hint) from refused
+    return client.post("/api/show", {"model": model})
 
 
 def _answer(client: Client, chat: Chat, prompt: str) -> None:
@@ -111,11 +136,12 @@ def _answer(client: Client, chat: Chat, prompt: str) -> None:
     if not prompt:
         client.post("/api/generate", {**chat.load_body(), "stream": False})
         return
+    media = take_media(prompt, chat.model, chat.capabilities)
+    for path in media.paths:
+        click.echo(f"Added image '{path}'", err=True)
     columns = _columns() if chat.word_wrap else None
-    writer = ReplyWriter(
-        print_text, hide_thinking=chat.hide_thinking, wrap=WordWrap(columns) if columns else None
-    )
-    with closing(client.stream("/api/generate", chat.prompt_body(prompt))) as items:
+    writer = reply_writer(hide_thinking=chat.hide_thinking, wrap=WordWrap(columns) if columns else None)
+    with closing(client.stream("/api/generate", chat.prompt_body(media.text, media.images))) as items:
         with spinner(LOADING):
             first = next(items, {})
         last = write_reply(writer, itertools.chain([first], items))
@@ -127,20 +153,15 @@ def _answer(client: Client, chat: Chat, prompt: str) -> None:
 
 
 def _chat(client: Client, chat: Chat) -> None:
+    from shim.cli.editor import LineEditor
     from shim.cli.interactive import hold_chat
+    from shim.cli.slash import COMMANDS
 
-    _with_history()
+    chat.keeps_history = not settings_of_this_process().no_history
+    editor = LineEditor(COMMANDS, keeps_history=lambda: chat.keeps_history)
     with spinner(LOADING):
         client.post("/api/generate", {**chat.load_body(), "stream": False})
-    hold_chat(client, chat, input, _columns())
-
-
-def _with_history() -> None:
-    """Arrow keys and earlier lines, where the system has readline."""
-    try:
-        import readline  # noqa: F401  # importing it changes input()
-    except ImportError:
-        return
+    hold_chat(client, chat, editor.read_line, _columns)
 
 
 def _embed(client: Client, chat: Chat, text: str, *, truncate: bool | None, dimensions: int | None) -> None:

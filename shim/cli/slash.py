@@ -6,12 +6,15 @@ What a command changes, it changes in the Chat; what it wants to know, it asks t
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Protocol
 
-from modelfiles.errors import ParameterError
+from modelfiles.errors import InvalidName, ParameterError
+from modelfiles.names import parse_name
 from modelfiles.parameters import PARAMETERS, Value, add_parameter
 from shim.cli.answers import text
 from shim.cli.chat import Chat
+from shim.cli.list import models_table
 from shim.cli.showing import overview
 from shim.cli.thinking import read_think
 
@@ -19,11 +22,13 @@ HELP = """\
 Available Commands:
   /set            Set session variables
   /show           Show model information
+  /list           List models
   /load <model>   Load another model and begin anew
   /save <model>   Save this session as a model
   /clear          Clear session context
   /bye            Exit
   /?, /help       Help for a command
+  /? shortcuts    Help for keyboard shortcuts
 
 Use \"\"\" to begin and end a message of several lines.
 """
@@ -39,6 +44,8 @@ Available Commands:
   /set quiet             Show no timings
   /set wordwrap          Break lines between words
   /set nowordwrap        Break no lines
+  /set history           Keep what is typed for later chats
+  /set nohistory         Keep nothing of it
 """
 SHOW_HELP = """\
 Available Commands:
@@ -49,12 +56,32 @@ Available Commands:
   /show system       Show its system message
   /show template     Show its prompt template
 """
+SHORTCUTS = """\
+Available keyboard shortcuts:
+  Ctrl + a            Move to the beginning of the line
+  Ctrl + e            Move to the end of the line
+  Alt + b, Alt + f    Move back or forward by a word
+  Ctrl + k, Ctrl + u  Delete what is after or before the cursor
+  Ctrl + w            Delete the word before the cursor
+  Ctrl + r            Look for an earlier line
+  Ctrl + l            Clear the screen
+  Ctrl + c            Stop the answer
+  Ctrl + d            Exit
+
+"""
+COMMANDS = (
+    *("/set parameter", "/set system", "/set think", "/set nothink", "/set format json", "/set noformat"),
+    *("/set verbose", "/set quiet", "/set wordwrap", "/set nowordwrap", "/set history", "/set nohistory"),
+    *(f"/show {word}" for word in ("info", "license", "modelfile", "parameters", "system", "template")),
+    *("/list", "/load", "/save", "/clear", "/bye", "/exit", "/?", "/help"),
+)
 _MODES: dict[str, tuple[str, object, str]] = {
     "verbose": ("verbose", True, "Set 'verbose' mode."),
     "quiet": ("verbose", False, "Set 'quiet' mode."),
     "wordwrap": ("word_wrap", True, "Set 'wordwrap' mode."),
     "nowordwrap": ("word_wrap", False, "Set 'nowordwrap' mode."),
-    "nothink": ("think", False, "Set 'nothink' mode."),
+    "history": ("keeps_history", True, "Set 'history' mode."),
+    "nohistory": ("keeps_history", False, "Set 'nohistory' mode."),
     "noformat": ("format", None, "Disabled format."),
 }
 
@@ -62,7 +89,15 @@ _MODES: dict[str, tuple[str, object, str]] = {
 class Server(Protocol):
     """The part of the client that the commands use."""
 
+    def get(self, path: str, /) -> dict[str, object]: ...
+
     def post(self, path: str, body: dict[str, object], /) -> dict[str, object]: ...
+
+
+def opening_text(chat: Chat) -> str:
+    """The model's own messages, as if they had been typed and answered here."""
+    said = ((text(message, "role"), text(message, "content")) for message in chat.opening)
+    return "".join(f">>> {content}\n" if role == "user" else f"{content}\n\n" for role, content in said)
 
 
 def is_command(line: str) -> bool:
@@ -85,7 +120,13 @@ def carry_out(line: str, chat: Chat, server: Server) -> str:
 
 
 def _help(rest: str, chat: Chat, server: Server) -> str:
-    return {"set": SET_HELP, "/set": SET_HELP, "show": SHOW_HELP, "/show": SHOW_HELP}.get(rest, HELP)
+    return {"set": SET_HELP, "show": SHOW_HELP, "shortcut": SHORTCUTS, "shortcuts": SHORTCUTS}.get(
+        rest.removeprefix("/"), HELP
+    )
+
+
+def _list(rest: str, chat: Chat, server: Server) -> str:
+    return models_table(server.get("/api/tags"), rest, datetime.now(UTC))
 
 
 def _clear(rest: str, chat: Chat, server: Server) -> str:
@@ -146,10 +187,15 @@ def _unquoted(value: str) -> str:
 
 def _set_think(value: str, chat: Chat) -> str:
     try:
-        chat.think = read_think(value or "true")
+        chat.think, chat.think_is_given = read_think(value or "true"), True
     except ValueError as error:
         return f"{error}\n"
     return f"Set 'think' mode to '{value}'.\n" if value else "Set 'think' mode.\n"
+
+
+def _set_nothink(value: str, chat: Chat) -> str:
+    chat.think, chat.think_is_given = False, True
+    return "Set 'nothink' mode.\n"
 
 
 def _set_format(value: str, chat: Chat) -> str:
@@ -181,15 +227,19 @@ def _show(rest: str, chat: Chat, server: Server) -> str:
 def _load(rest: str, chat: Chat, server: Server) -> str:
     if not rest:
         return "Usage: /load <model>\n"
-    server.post("/api/show", {"model": rest})
+    shown = server.post("/api/show", {"model": rest})
     server.post("/api/generate", {"model": rest, "prompt": "", "stream": False})
-    chat.model, chat.messages, chat.system, chat.options = rest, [], "", {}
-    return f"Loaded model '{rest}'\n"
+    chat.change_model(rest, shown)
+    return f"Loaded model '{rest}'\n{opening_text(chat)}"
 
 
 def _save(rest: str, chat: Chat, server: Server) -> str:
     if not rest:
         return "Usage: /save <model>\n"
+    try:
+        parse_name(rest)
+    except InvalidName:
+        return f"The model name '{rest}' is invalid\n"
     server.post("/api/create", {**chat.save_body(rest), "stream": False})
     return f"Created new model '{rest}'\n"
 
@@ -198,6 +248,7 @@ _SETTERS: dict[str, Callable[[str, Chat], str]] = {
     "parameter": _set_parameter,
     "system": _set_system,
     "think": _set_think,
+    "nothink": _set_nothink,
     "format": _set_format,
 }
 _HANDLERS: dict[str, Callable[[str, Chat, Server], str]] = {
@@ -206,6 +257,7 @@ _HANDLERS: dict[str, Callable[[str, Chat, Server], str]] = {
     "/clear": _clear,
     "/set": _set,
     "/show": _show,
+    "/list": _list,
     "/load": _load,
     "/save": _save,
 }

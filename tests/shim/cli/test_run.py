@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,6 +60,8 @@ def test_options(shim: Shim, model: ScriptedServer) -> None:
     assert sent(model)["think"] == "high"
     assert sent(model)["keep_alive"] == -1
     assert sent(model)["format"] == {"type": "object"}
+    shim("run", "m", "hi", "--think", "--verbose=false", "--hidethinking=true", "--nowordwrap=false")
+    assert sent(model) == {"model": "m", "prompt": "hi", "think": True}
     shim("run", "m", "--", "--think", "is an option")
     assert sent(model)["prompt"] == "--think is an option"
 
@@ -111,6 +114,39 @@ def test_a_missing_model(shim: Shim, server: ScriptedServer) -> None:
     assert "shim list" in result.err
 
 
+def test_a_missing_model_is_fetched(shim: Shim, model: ScriptedServer) -> None:
+    found = model.answers["POST", "/api/show"]
+
+    def show(request: Received) -> Answer:
+        assert isinstance(found, Answer)
+        pulled = ("POST", "/api/pull") in model.calls
+        return found if pulled else Answer({"error": "model 'm:latest' not found"}, 404)
+
+    model.answers["POST", "/api/show"] = show
+    model.answers["POST", "/api/pull"] = Answer([{"status": "pulling manifest"}, {"status": "success"}])
+    result = shim("run", "m", "hi", "--insecure")
+    assert (result.code, result.out) == (0, "Hello, 世界\n\n")
+    assert model.bodies("/api/pull") == [{"model": "m", "insecure": True}]
+
+
+def test_a_model_that_cannot_be_fetched(shim: Shim, server: ScriptedServer) -> None:
+    server.answers["POST", "/api/show"] = Answer({"error": "model 'm:latest' not found"}, 404)
+    server.answers["POST", "/api/pull"] = Answer([{"error": "pull model manifest: file does not exist"}])
+    assert shim("run", "m", "hi").err == "Error: pull model manifest: file does not exist\n"
+
+
+def test_images_in_a_prompt(shim: Shim, model: ScriptedServer, tmp_path: Path) -> None:
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n")
+    refused = shim("run", "m", f"what is {picture}")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith(f"Error: m cannot see images, and the message names one: {picture}\n")
+    assert ("POST", "/api/generate") not in model.calls
+    model.answers["POST", "/api/show"] = Answer({"capabilities": ["completion", "vision"]})
+    assert shim("run", "m", f"what is {picture}").err == f"Added image '{picture}'\n"
+    assert sent(model) == {"model": "m", "prompt": "what is", "images": ["iVBORw0KGgo="]}
+
+
 def test_an_error_in_the_stream_keeps_what_was_written(shim: Shim, model: ScriptedServer) -> None:
     model.answers["POST", "/api/generate"] = Answer([{"response": "Hel"}, {"error": "the engine died"}])
     result = shim("run", "m", "hi")
@@ -130,6 +166,8 @@ def test_embedding_models_print_their_vector(shim: Shim, server: ScriptedServer)
     server.answers["POST", "/api/embed"] = Answer({"embeddings": [[0.5, -1]]})
     assert shim("run", "m", "hi", "--dimensions", "2", "--truncate").out == "[0.5, -1]\n"
     assert sent(server, "/api/embed") == {"model": "m", "input": "hi", "truncate": True, "dimensions": 2}
+    shim("run", "m", "hi", "--truncate=false")
+    assert sent(server, "/api/embed")["truncate"] is False
     assert shim("run", "m").err.startswith("Error: embedding models require input text\n")
 
 
@@ -167,7 +205,7 @@ def echo_of(request: Received) -> Answer:
 def test_a_chat_remembers(client: Client, server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
     server.answers["POST", "/api/chat"] = echo_of
     lines = ("one", "", '"""two', 'lines"""', "/set verbose", "/set parameter seed 1", "three")
-    hold_chat(client, Chat("m", hide_thinking=True), conversation(*lines), None)
+    hold_chat(client, Chat("m", hide_thinking=True), conversation(*lines), lambda: None)
     assert [len(body["messages"]) for body in server.bodies("/api/chat")] == [1, 3, 5]
     assert server.bodies("/api/chat")[1]["messages"] == [
         {"role": "user", "content": "one"},
@@ -188,7 +226,7 @@ def test_an_error_ends_the_turn_and_not_the_chat(
 ) -> None:
     server.answers["POST", "/api/chat"] = Answer({"error": "out of memory"}, 500)
     chat = Chat("m")
-    hold_chat(client, chat, conversation("one", "/show info", "two", "/bye", "three"), None)
+    hold_chat(client, chat, conversation("one", "/show info", "two", "/bye", "three"), lambda: None)
     assert chat.messages == []
     assert (
         capsys.readouterr().err == "Error: out of memory\nError: 404 page not found\nError: out of memory\n"
@@ -199,14 +237,14 @@ def test_what_came_before_an_error_is_kept(client: Client, server: ScriptedServe
     items = [{"message": {"role": "assistant", "content": "Hal"}}, {"error": "the engine died"}]
     server.answers["POST", "/api/chat"] = Answer(items)
     chat = Chat("m")
-    hold_chat(client, chat, conversation("one"), 80)
+    hold_chat(client, chat, conversation("one"), lambda: 80)
     assert [message["content"] for message in chat.messages] == ["one", "Hal"]
 
 
 def test_interrupting_the_prompt_tells_how_to_leave(
     client: Client, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hold_chat(client, Chat("m"), conversation(KeyboardInterrupt, "/bye"), None)
+    hold_chat(client, Chat("m"), conversation(KeyboardInterrupt, "/bye"), lambda: None)
     assert capsys.readouterr().out == LEAVE_HINT
 
 

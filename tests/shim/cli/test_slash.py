@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shim.cli.chat import Chat
-from shim.cli.slash import HELP, SET_HELP, SHOW_HELP, carry_out, is_command, wants_to_leave
+from shim.cli.slash import HELP, SET_HELP, SHORTCUTS, SHOW_HELP, carry_out, is_command, wants_to_leave
 
 
 class Recorder:
@@ -14,6 +14,10 @@ class Recorder:
     def __init__(self, answer: dict[str, object] | None = None) -> None:
         self.answer = answer or {}
         self.requests: list[tuple[str, dict[str, object]]] = []
+
+    def get(self, path: str, /) -> dict[str, object]:
+        self.requests.append((path, {}))
+        return self.answer
 
     def post(self, path: str, body: dict[str, object], /) -> dict[str, object]:
         self.requests.append((path, body))
@@ -44,6 +48,8 @@ def test_leaving() -> None:
     [
         ("/set verbose", "verbose", True, "Set 'verbose' mode.\n"),
         ("/set quiet", "verbose", False, "Set 'quiet' mode.\n"),
+        ("/set nohistory", "keeps_history", False, "Set 'nohistory' mode.\n"),
+        ("/set history", "keeps_history", True, "Set 'history' mode.\n"),
         ("/set nowordwrap", "word_wrap", False, "Set 'nowordwrap' mode.\n"),
         ("/set think", "think", True, "Set 'think' mode.\n"),
         ("/set think high", "think", "high", "Set 'think' mode to 'high'.\n"),
@@ -88,6 +94,8 @@ def test_settings(line: str, field: str, value: Any, said: str) -> None:
         ("/?", HELP),
         ("/help set", SET_HELP),
         ("/? /show", SHOW_HELP),
+        ("/help shortcuts", SHORTCUTS),
+        ("/save a b", "The model name 'a b' is invalid\n"),
     ],
 )
 def test_mistakes_are_answered_and_change_nothing(line: str, said: str) -> None:
@@ -154,3 +162,30 @@ def test_save_keeps_the_session() -> None:
             },
         )
     ]
+
+
+def test_list() -> None:
+    server = Recorder(
+        {"models": [{"name": "m:latest", "digest": "ab" * 32, "size": 5}, {"name": "n:latest"}]}
+    )
+    assert say("/list m", Chat("m"), server) == (
+        "NAME        ID              SIZE    MODIFIED\nm:latest    abababababab    5 B     -\n"
+    )
+    assert server.requests == [("/api/tags", {})]
+
+
+def test_a_loaded_model_brings_its_abilities_and_messages() -> None:
+    opening = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
+    server = Recorder({"capabilities": ["completion", "thinking", "vision"], "messages": opening})
+    chat = Chat("m")
+    assert say("/load other", chat, server) == "Loaded model 'other'\n>>> one\ntwo\n\n"
+    assert (chat.think, chat.capabilities) == (True, ("completion", "thinking", "vision"))
+    chat.ask("three")
+    assert chat.save_body("x")["messages"] == [*opening, {"role": "user", "content": "three"}]
+    say("/set nothink", chat)
+    say("/load other", chat, server)
+    assert chat.think is False  # who has switched it off does not want it back
+    server.answer = {"capabilities": ["completion"]}
+    say("/set think high", chat)
+    say("/load plain", chat, server)
+    assert chat.think is None
