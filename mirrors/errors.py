@@ -1,13 +1,15 @@
 """What can go wrong on the way to a model's bytes.
 
     MirrorsError
-    ├── BadReference    what the user typed does not say where a model is
-    ├── BadSetting      a list of mirrors that cannot be read
-    ├── NotThere        the other side has no such model or file
-    │   └── NoChoice    a repository from whose files none can be chosen without guessing
-    ├── Refused         the other side does not let us: no permission, too old a version, a forbidden address
-    ├── Unreachable     nobody answers, or not in a way that any retry would mend
-    └── BadAnswer       an answer that breaks the protocol, or whose sizes are absurd
+    ├── BadReference      what the user typed does not say where a model is
+    └── DownloadFailed    a blob cannot be had; `reasons` has one line for each source
+        ├── NotThere          no source has it
+        ├── NotPermitted      sources have it and do not give it to us
+        ├── Unreachable       nothing came for too long, or nobody could be talked to
+        ├── WrongContent      what came is not what its digest says, and repairing did not help
+        ├── NoRoom            the disk is full, or will be; `needed` and `free` in bytes
+        ├── DiskFailed        the disk refuses for another reason
+        └── Refused           an address or an answer that we do not follow, for safety
 
 Grows with what this package can do; knows no status codes of our own API.
 """
@@ -21,25 +23,42 @@ class BadReference(MirrorsError):
     """A text that is no reference to a model; `str()` names the fault and the forms that are understood."""
 
 
-class BadSetting(MirrorsError):
-    """A list of mirrors, or an entry of one, that cannot be used; the text says where it stands."""
+class DownloadFailed(MirrorsError):
+    """A blob that cannot be had. `str()` says what and why in one sentence, then source by source."""
+
+    def __init__(self, text: str, reasons: tuple[str, ...] = ()) -> None:
+        super().__init__(text + "".join(f"; {reason}" for reason in reasons))
+        self.reasons = reasons
 
 
-class NotThere(MirrorsError):
-    """No such model, repository or file on the other side."""
+class NotThere(DownloadFailed):
+    """No source has the blob."""
 
 
-class NoChoice(NotThere):
-    """None, or more than one, of a repository's files fits; the text lists those that there are."""
+class NotPermitted(DownloadFailed):
+    """Credentials are missing, wrong, or do not suffice."""
 
 
-class Refused(MirrorsError):
-    """The other side, or our own rules about addresses, do not allow it; trying again is no use."""
+class Unreachable(DownloadFailed):
+    """Name, connection, TLS or proxy failed, or nothing came for too long. Trying again can help."""
 
 
-class Unreachable(MirrorsError):
-    """No connection, or no usable answer; the text names host and cause."""
+class WrongContent(DownloadFailed):
+    """The bytes do not have the digest that was promised."""
 
 
-class BadAnswer(MirrorsError):
-    """What the other side sent is not what the protocol asks for."""
+class Refused(DownloadFailed):
+    """An address that may not be asked, or an answer that may not be followed."""
+
+
+class DiskFailed(DownloadFailed):
+    """The place for unfinished files cannot be written or read."""
+
+
+class NoRoom(DiskFailed):
+    """Not enough space, or a quota is used up."""
+
+    def __init__(self, text: str, needed: int = 0, free: int = 0) -> None:
+        super().__init__(text)
+        self.needed = needed
+        self.free = free
