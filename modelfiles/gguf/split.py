@@ -22,6 +22,11 @@ def part_stem(name: str) -> str:
     return _part_name(name)["stem"]
 
 
+def part_count(name: str) -> int:
+    """How many parts there are, by the name of one. Raises BadGGUF for a name that is not one of a part."""
+    return int(_part_name(name)["count"])
+
+
 def order_parts(parts: Mapping[str, GGUF]) -> list[str]:
     """The names of one model's parts in their order, after checking that all are there.
 

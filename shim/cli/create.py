@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,7 +19,7 @@ from shim.cli.blobs import BlobSender, shared_store
 from shim.cli.connect import connect
 from shim.cli.errors import CommandError, ServerRefused
 from shim.cli.progress import open_progress, show_items
-from shim.cli.sources import Sources, find_sources
+from shim.cli.sources import Sources, existing_file, find_sources
 from shim.settings import settings_of_this_process
 
 DEFAULT_FILE = "Modelfile"
@@ -27,6 +29,8 @@ Examples:
   shim create mymoe                     from ./Modelfile
   shim create mymoe -f path/Modelfile   paths in the file are relative to it
   shim create mymoe                     from the *.gguf of this folder, if there is no Modelfile
+  shim create small -q Q4_K_M           quantised from 16-bit weights
+  shim create small -q Q6_K --quantize-experts IQ4_XS
 
 \b
 A Modelfile for a mixture of experts:
@@ -61,9 +65,24 @@ class Source:
     show_default=True,
 )
 @click.option("-q", "--quantize", metavar="TYPE", help="Quantise the weights to this type, such as Q4_K_M.")
-def command(model: str, file: str, quantize: str | None) -> None:
+@click.option("--quantize-experts", metavar="TYPE", help="Another type for the experts, such as Q3_K.")
+@click.option(
+    "--tensor-type",
+    "tensor_types",
+    multiple=True,
+    metavar="PATTERN=TYPE",
+    help="A type for tensors whose name matches a regular expression; repeatable, the first match counts.",
+)
+@click.option(
+    "--imatrix", metavar="FILE", help="Importance matrix, a GGUF by llama-imatrix; IQ1 and IQ2 need it."
+)
+@click.option("--allow-requantize", is_flag=True, help="Quantise weights that are quantised, at a loss.")
+@click.option("--draft-quantize", metavar="TYPE", help="Quantise the DRAFT model to this type.")
+def command(model: str, file: str, imatrix: str | None, tensor_types: tuple[str, ...], **asked: Any) -> None:
     """Create a model from a Modelfile."""
     _check_name(model)
+    types = _tensor_types(tensor_types)
+    matrix = None if imatrix is None else existing_file("--imatrix", imatrix)
     source = _read(file)
     fields = _fields(source)
     client = connect()
@@ -72,8 +91,10 @@ def command(model: str, file: str, quantize: str | None) -> None:
         for warning in fields.warnings:
             progress.note(f"warning: {warning}")
         progress.status("gathering model components")
-        store = shared_store(client, settings_of_this_process().models) if sources.all_files() else None
-        body = _body(model, quantize, fields, sources, BlobSender(client, store, progress))
+        needs_store = bool(sources.all_files() or matrix)
+        store = shared_store(client, settings_of_this_process().models) if needs_store else None
+        sender = BlobSender(client, store, progress)
+        body = _body(model, fields, sources, sender) | _quantizing(asked, types, matrix, sender)
         try:
             show_items(progress, client.stream("/api/create", body))
         except ServerRefused as refused:
@@ -127,25 +148,47 @@ def _quoted_line(source: Source, line: int) -> str:
     return f"{source.label}, line {line}: {lines[line - 1].strip()}" if line <= len(lines) else source.label
 
 
-def _body(
-    model: str, quantize: str | None, fields: CreateFields, sources: Sources, sender: BlobSender
+def _tensor_types(texts: tuple[str, ...]) -> dict[str, str]:
+    """PATTERN=TYPE as a mapping. The type is behind the last sign, since a pattern may hold one."""
+    types = {}
+    for text in texts:
+        pattern, _, kind = text.rpartition("=")
+        if not pattern or not kind:
+            raise CommandError(f"--tensor-type {text}: not PATTERN=TYPE", "such as 'attn_v=Q6_K'")
+        types[pattern] = kind
+    return types
+
+
+def _quantizing(
+    asked: Mapping[str, Any], types: dict[str, str], matrix: Path | None, sender: BlobSender
 ) -> dict[str, object]:
-    """The create request, once all its files are where the server finds them."""
-    body: dict[str, object] = {"model": model, "stream": True}
-    if quantize:
-        body["quantize"] = quantize
-    if sources.model is not None:
-        body["from"] = sources.model
+    """The fields of the request that say how to quantise; those that say nothing are left out."""
+    fields: dict[str, object] = {**asked, "tensor_types": types}
+    if matrix is not None:
+        fields["imatrix"] = _sent(sender, matrix)
+    return {name: value for name, value in fields.items() if value}
+
+
+def _sent(sender: BlobSender, path: Path) -> str:
+    """The digest of a file that the server then has."""
     try:
-        for name, files in (
-            ("files", sources.files),
-            ("draft_files", sources.drafts),
-            ("adapters", sources.adapters),
-        ):
-            if files:
-                body[name] = {relative: sender.send(path) for relative, path in files.items()}
+        return sender.send(path)
     except ModelfilesError as error:
         raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(f"cannot read {error.filename}: {error.strerror}") from error
+
+
+def _body(model: str, fields: CreateFields, sources: Sources, sender: BlobSender) -> dict[str, object]:
+    """The create request, once all its files are where the server finds them."""
+    body: dict[str, object] = {"model": model, "stream": True}
+    if sources.model is not None:
+        body["from"] = sources.model
+    for name, files in (
+        ("files", sources.files),
+        ("draft_files", sources.drafts),
+        ("adapters", sources.adapters),
+    ):
+        if files:
+            body[name] = {relative: _sent(sender, path) for relative, path in files.items()}
     return body | fields.to_json()

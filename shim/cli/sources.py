@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from modelfiles.errors import InvalidName
+from modelfiles.gguf.split import is_part_name, part_count, part_name, part_stem
 from modelfiles.modelfile import CreateFields
 from modelfiles.names import parse_name
 from shim.cli.errors import CommandError
@@ -51,15 +52,26 @@ def find_sources(fields: CreateFields, folder: Path) -> Sources:
     return Sources(None if weights else model, _named(weights), _named(adapters), _named(drafts))
 
 
+def existing_file(flag: str, text: str) -> Path:
+    """The file that a flag names, relative to where the command was given. CommandError if there is none."""
+    path = Path(text).expanduser().resolve()
+    if not path.is_file():
+        raise CommandError(f"{flag} {text}: no such file: {path}")
+    return path
+
+
 def resolve(text: str, folder: Path) -> Path:
     """An absolute path stays, `~` is a home folder, anything else is relative to the Modelfile's folder."""
     return folder / Path(os.path.expanduser(text))
 
 
 def weight_files(path: Path) -> list[Path]:
-    """The file itself, or the GGUF files of a folder, sorted. Raises CommandError if there are none."""
+    """The file itself, or the GGUF files of a folder, sorted. Raises CommandError if there are none.
+
+    A file that is one part of a split model brings the others that lie beside it.
+    """
     if path.is_file():
-        return [_checked(path.resolve())]
+        return [_checked(part.resolve()) for part in _with_other_parts(path)]
     root = path.resolve()
     found = sorted(root.glob("*.gguf")) or sorted(file for file in root.glob("*.bin") if _is_gguf(file))
     if found:
@@ -72,6 +84,14 @@ def weight_files(path: Path) -> list[Path]:
     raise CommandError(
         NO_WEIGHTS, f"looked in {root}; 'FROM FILE.gguf' or 'FROM MODEL' names what to start from"
     )
+
+
+def _with_other_parts(path: Path) -> list[Path]:
+    if not is_part_name(path.name):
+        return [path]
+    stem, count = part_stem(path.name), part_count(path.name)
+    beside = (path.with_name(part_name(stem, index, count)) for index in range(1, count + 1))
+    return [part for part in beside if part.is_file()]
 
 
 def _existing(word: str, text: str, folder: Path) -> list[Path]:

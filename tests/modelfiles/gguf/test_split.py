@@ -7,7 +7,7 @@ import pytest
 from modelfiles.errors import BadGGUF
 from modelfiles.gguf import GGUF, parse_gguf
 from modelfiles.gguf.check import check_usable
-from modelfiles.gguf.split import is_part_name, order_parts, part_name, part_stem, whole_header
+from modelfiles.gguf.split import is_part_name, order_parts, part_count, part_name, part_stem, whole_header
 from tests.modelfiles.gguf.building import ARRAY, DENSE, I32, STRING, U16, Tensor, gguf
 
 TENSORS: list[list[Tensor]] = [
@@ -89,4 +89,5 @@ def test_parts_that_do_not_belong_together_are_refused() -> None:
 def test_names_of_parts() -> None:
     assert part_name("a/x", 2, 10) == "a/x-00002-of-00010.gguf"
     assert is_part_name(part_name("", 1, 2))
+    assert part_count("x-00002-of-00010.gguf") == 10
     assert not is_part_name("x.gguf")

@@ -99,6 +99,64 @@ def test_a_file_is_linked_into_a_store_that_the_server_shares(
     assert server.bodies("/api/create")[0]["adapters"] == {"m.gguf": digest}
 
 
+def test_how_to_quantise(shim: Shim, server: ScriptedServer, folder: Path) -> None:
+    (folder / "Modelfile").write_text("FROM base\n")
+    server.answers["POST", "/api/create"] = Answer(SUCCESS)
+    take_blobs(server, folder / "m.gguf")
+    flags = [
+        "-q",
+        "Q6_K",
+        "--quantize-experts",
+        "IQ4_XS",
+        "--tensor-type",
+        "a=b=Q8_0",
+        "--tensor-type",
+        "c=F16",
+    ]
+    flags += ["--imatrix", "m.gguf", "--allow-requantize", "--draft-quantize", "Q4_0"]
+    assert shim("create", "mine", *flags).code == 0
+    assert server.bodies("/api/create") == [
+        {
+            "model": "mine",
+            "stream": True,
+            "from": "base",
+            "quantize": "Q6_K",
+            "quantize_experts": "IQ4_XS",
+            "tensor_types": {"a=b": "Q8_0", "c": "F16"},
+            "imatrix": digest_of(folder / "m.gguf"),
+            "allow_requantize": True,
+            "draft_quantize": "Q4_0",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "error"),
+    [
+        (["--tensor-type", "attn_v"], "--tensor-type attn_v: not PATTERN=TYPE"),
+        (["--imatrix", "absent.gguf"], "--imatrix absent.gguf: no such file: "),
+    ],
+)
+def test_flags_that_say_nothing(
+    shim: Shim, server: ScriptedServer, folder: Path, flags: list[str], error: str
+) -> None:
+    result = shim("create", "mine", *flags)
+    assert result.code == 1
+    assert result.err.startswith(f"Error: {error}")
+    assert server.received == []
+
+
+def test_one_part_brings_the_others(shim: Shim, server: ScriptedServer, folder: Path) -> None:
+    names = [f"x-0000{index}-of-00002.gguf" for index in (1, 2)]
+    for index, name in enumerate(names):
+        (folder / name).write_bytes(gguf(tensors=weights(index + 1)))
+        take_blobs(server, folder / name)
+    (folder / "Modelfile").write_text(f"FROM {names[0]}\n")
+    server.answers["POST", "/api/create"] = Answer(SUCCESS)
+    assert shim("create", "mine").code == 0
+    assert list(server.bodies("/api/create")[0]["files"]) == names
+
+
 def test_another_server_gets_an_upload_and_the_local_store_stays_as_it_was(
     shim: Shim, server: ScriptedServer, folder: Path, tmp_path: Path
 ) -> None:
