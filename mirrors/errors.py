@@ -2,6 +2,10 @@
 
     MirrorsError
     ├── BadReference      what the user typed does not say where a model is
+    ├── BadSetting        a list of mirrors or a key that cannot be used
+    ├── BadAnswer         an answer that breaks the protocol, or whose sizes are absurd
+    ├── NoChoice          none, or more than one, of a repository's files fits
+    ├── PushFailed        a registry does not take a model
     └── DownloadFailed    a blob cannot be had; `reasons` has one line for each source
         ├── NotThere          no source has it
         ├── NotPermitted      sources have it and do not give it to us
@@ -21,6 +25,22 @@ class MirrorsError(Exception):
 
 class BadReference(MirrorsError):
     """A text that is no reference to a model; `str()` names the fault and the forms that are understood."""
+
+
+class BadSetting(MirrorsError):
+    """A list of mirrors, an entry of one, or a key that cannot be used; the text says where it stands."""
+
+
+class BadAnswer(MirrorsError):
+    """What the other side sent is not what the protocol asks for."""
+
+
+class NoChoice(MirrorsError):
+    """No file of a repository fits, or several do; the text lists those that there are."""
+
+
+class PushFailed(MirrorsError):
+    """A registry does not take a model, or a part of it; the text has its words."""
 
 
 class DownloadFailed(MirrorsError):
