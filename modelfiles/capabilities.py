@@ -70,8 +70,10 @@ def chat_template(package: Package, gguf: GGUF | None) -> str:
 
 def jinja_sources(gguf: GGUF | None) -> str:
     """All chat templates inside the weights as one text, to look things up in."""
-    named = gguf.metadata.get("tokenizer.chat_template.tool_use") if gguf is not None else None
-    return "\n".join(filter(None, (gguf.chat_template if gguf else "", named if isinstance(named, str) else "")))
+    if gguf is None:
+        return ""
+    for_tools = gguf.metadata.get("tokenizer.chat_template.tool_use")
+    return "\n".join((gguf.chat_template, for_tools if isinstance(for_tools, str) else ""))
 
 
 def _of_parameters(package: Package) -> Iterator[str]:

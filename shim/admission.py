@@ -13,11 +13,16 @@ from dataclasses import dataclass
 from modelfiles.messages import Message, Tool
 from modelfiles.package import Package
 from modelfiles.replies.blocks import Style
-from modelfiles.replies.choice import check_parsers, choose_style, choose_tags
+from modelfiles.replies.builtin import is_renderer
+from modelfiles.replies.choice import check_parsers, choose_style, choose_tags, is_detected
+from modelfiles.replies.generic import GenericStyle
+from modelfiles.templates.choice import PromptTemplate
+from modelfiles.templates.go_prompt import GoPrompt
 from modelfiles.templates.switches import Thinking, thinking_variables
 from modelfiles.templates.tags import ThinkingTags
+from runtime.events import EngineInfo
 from runtime.supervisor import ModelSpec
-from shim.errors import bad_request, go_quoted
+from shim.errors import bad_request, go_quoted, server_error
 from shim.options import Merged, OptionDefaults, ReplyOptions, merge
 from shim.requests import GenerateRequest, Generation
 from shim.resolve import Target
@@ -45,23 +50,32 @@ class Admitted:
                 of_model.pop(name, None)
         return {**of_model, **self.request.template_variables}
 
-    def tags(self, template_source: str) -> ThinkingTags | None:
-        """Between which tags the answer may think."""
-        return choose_tags(self.options.reply.reasoning_parser, template_source)
+    def tags(self, template: PromptTemplate) -> ThinkingTags | None:
+        """Between which tags the answer may think.
 
-    def style(self, template_source: str, tools: tuple[Tool, ...]) -> Style | None:
+        As in Ollama, thinking of a model with a TEMPLATE and no parser is read only where it is asked for.
+        """
+        setting, builtin = self.options.reply.reasoning_parser, self.target.package.config.parser
+        if not isinstance(template, GoPrompt):
+            return choose_tags(setting, template.source, builtin=builtin)
+        return choose_tags(setting, template.tags if self.thinking else None, builtin=builtin)
+
+    def style(self, template: PromptTemplate, tools: tuple[Tool, ...]) -> Style | GenericStyle | None:
         """How the model writes calls of these tools."""
         if not tools:
             return None
         setting, builtin = self.options.reply.tool_call_parser, self.target.package.config.parser
-        style = choose_style(setting, template_source, builtin=builtin)
-        if style is None and setting is None:
-            LOG.info(
-                "%s: no known way of writing tool calls in its template, so they stay text; "
-                "PARAMETER tool_call_parser names one",
-                self.target.package.name.display,
-            )
-        return style
+        style = choose_style(setting, template.source, builtin=builtin)
+        if style is not None or not is_detected(setting):
+            return style
+        if isinstance(template, GoPrompt):
+            return GenericStyle(template.tool_call_tag)
+        LOG.info(
+            "%s: no known way of writing tool calls in its template, so they stay text; "
+            "PARAMETER tool_call_parser names one",
+            self.target.package.name.display,
+        )
+        return None
 
 
 def admit(
@@ -92,12 +106,6 @@ def check_request(request: Generation) -> None:
     """Refuse what no model could do. ApiError."""
     if not 0 <= request.top_logprobs <= _MOST_LOGPROBS:
         raise bad_request(f"top_logprobs must be between 0 and {_MOST_LOGPROBS}")
-    not_yet = {"format": request.format}
-    if isinstance(request, GenerateRequest):
-        not_yet |= {"suffix": request.suffix, "template": request.template}
-    for name, value in not_yet.items():
-        if value:
-            raise bad_request(f"{name} is not supported by this version; leave it out")
 
 
 def check_raw(request: GenerateRequest) -> None:
@@ -120,6 +128,19 @@ def check_capabilities(target: Target, *, purpose: str, tools: bool) -> None:
         raise bad_request(f"{go_quoted(target.requested)} does not support {purpose}")
     if tools and "tools" not in target.capabilities:
         raise bad_request(f"{target.package.name.full} does not support tools")
+
+
+def check_insert(target: Target, info: EngineInfo) -> None:
+    """ApiError where neither a TEMPLATE nor the vocabulary can ask for text between two others."""
+    if target.templates.inserting() is None and min(info.fim_prefix, info.fim_suffix, info.fim_middle) < 0:
+        raise bad_request(f"{target.package.name.full} does not support insert")
+
+
+def check_renderer(package: Package) -> None:
+    """A renderer that Ollama does not know is an error there too, once it is needed. ApiError."""
+    renderer = package.config.renderer
+    if renderer and not is_renderer(renderer):
+        raise server_error(f"unknown renderer {go_quoted(renderer)}")
 
 
 def check_images(messages: Iterable[Message]) -> None:

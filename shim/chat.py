@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 
+from modelfiles.templates.go_prompt import GoPrompt
 from runtime.lease import Lease
-from shim.admission import Admitted, check_images, check_request
+from shim.admission import Admitted, check_images, check_renderer, check_request
 from shim.errors import bad_request
 from shim.generation import Generations, Outcome, Prompt, Settled
 from shim.prompt import merge_messages
@@ -40,7 +41,8 @@ class ChatService:
         if not request.messages:
             return Settled("load")
         shared, package = self._generations, admitted.target.package
-        template = shared.template(admitted.target, tools=bool(request.tools)) or shared.fallback
+        check_renderer(package)
+        template = admitted.target.templates.choose(tools=bool(request.tools)) or shared.fallback
         messages = merge_messages(package, request.messages)
         rendered = await shared.render(lease, admitted, template, messages, request.tools)
         if rendered.dropped:
@@ -48,9 +50,9 @@ class ChatService:
         prompt = Prompt(
             rendered.text,
             rendered.tokens,
-            fixed=True,
-            tags=admitted.tags(template.source),
-            style=admitted.style(template.source, request.tools),
+            fixed=not isinstance(template, GoPrompt),
+            tags=admitted.tags(template),
+            style=admitted.style(template, request.tools),
             tools=request.tools,
             stops=shared.stops(template),
         )

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from modelfiles.messages import Message
+from modelfiles.templates.choice import PromptTemplate
+from modelfiles.templates.go_prompt import GoPrompt
+from modelfiles.templates.jinja import ChatTemplate
 from runtime.lease import Lease
-from shim.admission import Admitted, check_images, check_raw, check_request
+from shim.admission import (
+    Admitted,
+    check_images,
+    check_insert,
+    check_raw,
+    check_renderer,
+    check_request,
+)
 from shim.errors import model_not_found
 from shim.generation import Generations, Outcome, Prompt, Settled
-from shim.prompt import generate_messages, go_on
+from shim.prompt import Rendered, generate_messages, go_on
 from shim.requests import GenerateRequest
+from shim.resolve import Target
 
 
 class CompletionService:
@@ -33,28 +45,75 @@ class CompletionService:
         return await shared.with_model(admitted, lambda lease: self._answer(lease, admitted, request))
 
     async def _answer(self, lease: Lease, admitted: Admitted, request: GenerateRequest) -> Outcome:
+        if request.suffix and not request.raw:
+            check_insert(admitted.target, lease.info)
         if not request.prompt:
             return Settled("load")
-        prompt = Prompt(request.prompt) if request.raw else await self._rendered(lease, admitted, request)
+        prompt = await (self._raw if request.raw else self._rendered)(lease, admitted, request)
         return await self._generations.reply(lease, admitted, prompt)
 
+    async def _raw(self, lease: Lease, admitted: Admitted, request: GenerateRequest) -> Prompt:
+        """The prompt itself; a TEMPLATE still tells how thinking looks."""
+        templates = admitted.target.templates
+        template = templates.choose(tools=False) if templates.language == "go" else None
+        return Prompt(request.prompt, tags=admitted.tags(template) if template else None)
+
     async def _rendered(self, lease: Lease, admitted: Admitted, request: GenerateRequest) -> Prompt:
-        shared = self._generations
+        shared, target = self._generations, admitted.target
+        check_renderer(target.package)
         before = await lease.detokenize(request.context) if request.context else ""
-        template = shared.template(admitted.target, tools=False)
-        if template is None:
-            return Prompt(before + request.prompt, with_context=True)
+        given = request.template and not request.suffix
+        template = await asyncio.to_thread(GoPrompt, request.template) if given else _own(target, request)
+        if request.suffix:
+            rendered = Rendered(await self._between(lease, admitted, request))
+        elif template is None:
+            rendered = Rendered(request.prompt)
+        else:
+            rendered = await self._of_messages(lease, admitted, request, template)
+        text, tokens = rendered.text, rendered.tokens
+        if before:
+            bos = (await shared.special(lease, admitted)).bos if lease.info.add_bos else ""
+            text = go_on(before, text, bos)
+            tokens = len(await lease.tokenize(text))
+        return Prompt(
+            text,
+            tokens,
+            fixed=isinstance(template, ChatTemplate) and not request.suffix,
+            tags=admitted.tags(template) if template else None,
+            with_context=True,
+        )
+
+    async def _of_messages(
+        self, lease: Lease, admitted: Admitted, request: GenerateRequest, template: PromptTemplate
+    ) -> Rendered:
+        """As Ollama does it, a template in the request gets all messages, however long they are."""
         messages = generate_messages(
             admitted.target.package,
             Message("user", request.prompt),
             request.system,
             with_history=request.context is None,
         )
-        rendered = await shared.render(lease, admitted, template, messages)
-        tags = admitted.tags(template.source)
-        if not before:
-            return Prompt(rendered.text, rendered.tokens, fixed=True, tags=tags, with_context=True)
-        bos = (await shared.special(lease, admitted)).bos if lease.info.add_bos else ""
-        text = go_on(before, rendered.text, bos)
-        tokens = len(await lease.tokenize(text))
-        return Prompt(text, tokens, fixed=True, tags=tags, with_context=True)
+        whole = bool(request.template)
+        return await self._generations.render(lease, admitted, template, messages, whole=whole)
+
+    async def _between(self, lease: Lease, admitted: Admitted, request: GenerateRequest) -> str:
+        """The prompt for text between prompt and suffix, by the TEMPLATE or the vocabulary's own tokens."""
+        template = admitted.target.templates.inserting()
+        if template is not None:
+            conversation = await self._generations.conversation(lease, admitted)
+            return await asyncio.to_thread(
+                template.render_insert, request.prompt, request.suffix, conversation
+            )
+        return await between(lease, request.prompt, request.suffix)
+
+
+async def between(lease: Lease, prompt: str, suffix: str) -> str:
+    """A prompt for the text between these two, by the vocabulary's own tokens for it."""
+    tokens = (lease.info.fim_prefix, lease.info.fim_suffix, lease.info.fim_middle)
+    before, behind, here = [await lease.detokenize([token]) for token in tokens]
+    return before + prompt + behind + suffix + here
+
+
+def _own(target: Target, request: GenerateRequest) -> PromptTemplate | None:
+    """The model's template for a conversation, or the one that fills gaps. TemplateError."""
+    return target.templates.inserting() if request.suffix else target.templates.choose(tools=False)

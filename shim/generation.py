@@ -17,13 +17,17 @@ from msgspec.structs import replace
 
 from modelfiles.messages import Message, Tool
 from modelfiles.replies.blocks import Style
+from modelfiles.replies.generic import GenericStyle
 from modelfiles.replies.stream import ReplyReader
+from modelfiles.templates.choice import PromptTemplate
 from modelfiles.templates.jinja import FALLBACK_SOURCE, ChatTemplate, Conversation
+from modelfiles.templates.switches import Thinking
 from modelfiles.templates.tags import ThinkingTags, opens_thinking
 from runtime.lease import Lease
-from runtime.options import LoadOptions, SamplingOptions
+from runtime.options import Constraint, LoadOptions, SamplingOptions
 from runtime.supervisor import LoadedModel, ModelSpec
 from shim.admission import Admitted, admit
+from shim.constraints import of_format
 from shim.errors import bad_request
 from shim.options import Merged, OptionDefaults
 from shim.prompt import ContextFitter, Rendered
@@ -35,7 +39,6 @@ _ID_CHARACTERS = string.ascii_lowercase + string.digits
 _MOST_CONTEXTS = 10  # no answer is longer than so many times the context
 # A model that was never taught the fallback template's marks may write them as plain text.
 _FALLBACK_STOPS = ("<|im_end|>", "<|im_start|>")
-_BARE_PROMPT = "{{ .Prompt }}"
 
 
 class Supervisor(Protocol):
@@ -98,7 +101,7 @@ class Prompt:
     tokens: int | None = None
     fixed: bool = False
     tags: ThinkingTags | None = None
-    style: Style | None = None
+    style: Style | GenericStyle | None = None
     tools: tuple[Tool, ...] = ()
     stops: Sequence[str] = ()
     with_context: bool = False
@@ -179,16 +182,6 @@ class Generations:
             keep_alive=admitted.request.keep_alive,
         )
 
-    def template(self, target: Target, *, tools: bool) -> ChatTemplate | None:
-        """The chat template of a model, None if it has none. ApiError, TemplateError."""
-        template = target.templates.choose(tools=tools)
-        if template is None and (target.package.template or _BARE_PROMPT).strip() != _BARE_PROMPT:
-            raise bad_request(
-                "this model's TEMPLATE is in Go's template language, which this version cannot render; "
-                "use weights that bring a chat template, or send raw prompts to /api/generate"
-            )
-        return template
-
     @property
     def fallback(self) -> ChatTemplate:
         """ChatML, for models without any template."""
@@ -210,13 +203,27 @@ class Generations:
         self,
         lease: Lease,
         admitted: Admitted,
-        template: ChatTemplate,
+        template: PromptTemplate,
         messages: tuple[Message, ...],
         tools: tuple[Tool, ...] = (),
+        *,
+        whole: bool = False,
     ) -> Rendered:
-        """The prompt's text, shortened to the context if the request allows that. TemplateError."""
+        """The prompt's text, shortened to the context unless request or `whole` forbid it. TemplateError."""
+        conversation = await self.conversation(lease, admitted, messages, tools)
+        fitter = ContextFitter(template, conversation, lease.info.num_ctx, lease)
+        return await (fitter.fit() if admitted.request.truncate and not whole else fitter.whole())
+
+    async def conversation(
+        self,
+        lease: Lease,
+        admitted: Admitted,
+        messages: tuple[Message, ...] = (),
+        tools: tuple[Tool, ...] = (),
+    ) -> Conversation:
+        """What a template is given for this request."""
         special = await self.special(lease, admitted)
-        conversation = Conversation(
+        return Conversation(
             messages,
             self._now(),
             tools,
@@ -225,8 +232,6 @@ class Generations:
             special.bos,
             special.eos,
         )
-        fitter = ContextFitter(template, conversation, lease.info.num_ctx, lease)
-        return await (fitter.fit() if admitted.request.truncate else fitter.whole())
 
     async def reply(self, lease: Lease, admitted: Admitted, prompt: Prompt) -> Outcome:
         """Have the prompt answered, or show it where that was asked for.
@@ -241,6 +246,7 @@ class Generations:
                 exceeds_context(f"the prompt has {prompt.tokens} tokens, the context holds {num_ctx}")
             )
         bos = (await self.special(lease, admitted)).bos
+        inside = prompt.tags is not None and opens_thinking(prompt.text, prompt.tags)
         task = Task(
             prompt=prompt.text,
             sampling=_sampling(admitted.options.sampling, num_ctx, prompt.stops),
@@ -251,14 +257,23 @@ class Generations:
             logprobs=request.top_logprobs if request.logprobs else -1,
             with_context=prompt.with_context,
             prompt_tokens=prompt.tokens or 0,
+            constraint=constraint_for(request.format, prompt.tags, admitted.thinking, inside=inside),
         )
-        inside = prompt.tags is not None and opens_thinking(prompt.text, prompt.tags)
         reader = ReplyReader(prompt.tags, prompt.style, prompt.tools, inside=inside)
         return Reply(lease, task, reader, self._call_ids)
 
-    def stops(self, template: ChatTemplate) -> Sequence[str]:
+    def stops(self, template: PromptTemplate) -> Sequence[str]:
         """What ends an answer beside the model's own tokens."""
         return _FALLBACK_STOPS if template is self._fallback else ()
+
+
+def constraint_for(
+    structure: str, tags: ThinkingTags | None, thinking: Thinking, *, inside: bool
+) -> Constraint | None:
+    """What the answer must look like; thinking before it is free. ApiError."""
+    if tags is None or not (inside or thinking):
+        return of_format(structure)
+    return of_format(structure, tags.close, "" if inside else tags.open)
 
 
 def _sampling(options: SamplingOptions, num_ctx: int, stops: Sequence[str]) -> SamplingOptions:

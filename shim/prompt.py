@@ -13,7 +13,8 @@ from typing import Protocol
 from modelfiles.errors import TemplateError
 from modelfiles.messages import Message
 from modelfiles.package import Package
-from modelfiles.templates.jinja import ChatTemplate, Conversation
+from modelfiles.templates.choice import PromptTemplate
+from modelfiles.templates.jinja import Conversation
 from modelfiles.templates.tags import THINK
 
 Messages = tuple[Message, ...]
@@ -97,7 +98,7 @@ class ContextFitter:
     """
 
     def __init__(
-        self, template: ChatTemplate, conversation: Conversation, num_ctx: int, tokenizer: Tokenizer
+        self, template: PromptTemplate, conversation: Conversation, num_ctx: int, tokenizer: Tokenizer
     ) -> None:
         self._template = template
         self._conversation = conversation

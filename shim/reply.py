@@ -16,7 +16,7 @@ from modelfiles.replies import pieces
 from modelfiles.replies.stream import ReplyReader
 from runtime.errors import GenerationFailed
 from runtime.events import EngineInfo, Finished, Token, TokenLogprob
-from runtime.options import SamplingOptions
+from runtime.options import Constraint, SamplingOptions
 from shim.errors import ApiError, bad_request, server_error
 from shim.events import Calls, Content, Done, Event, Metrics, Thinking
 
@@ -50,6 +50,7 @@ class LoadedModel(Protocol):
         truncate: bool = True,
         logprobs: int = -1,
         echo_tokens: bool = False,
+        constraint: Constraint | None = None,
     ) -> AsyncGenerator[Token | Finished, None]:
         """Generate after the prompt."""
         ...
@@ -57,7 +58,10 @@ class LoadedModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What the engine is to do and the answer must tell. `began_ns`: when the request came, monotonic."""
+    """What the engine is to do and the answer must tell. `began_ns`: when the request came, monotonic.
+
+    As in Ollama, a prompt that is too long is shortened only where `shift` allows it as well as `truncate`.
+    """
 
     prompt: str
     sampling: SamplingOptions
@@ -68,6 +72,7 @@ class Task:
     logprobs: int = -1
     with_context: bool = False
     prompt_tokens: int = 0
+    constraint: Constraint | None = None
 
 
 class Reply:
@@ -94,9 +99,10 @@ class Reply:
             task.sampling,
             add_special=task.add_special,
             shift=task.shift,
-            truncate=task.truncate,
+            truncate=task.truncate and task.shift,
             logprobs=task.logprobs,
             echo_tokens=task.with_context,
+            constraint=task.constraint,
         )
         try:
             async for event in self._events(source):

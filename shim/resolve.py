@@ -65,7 +65,7 @@ class Resolver:
     def __init__(
         self, store: Store, headers: Headers, threads: Threads, *, go_template: bool | None = None
     ) -> None:
-        """`go_template`: True to prefer a model's TEMPLATE, False for the chat template inside its weights."""
+        """`go_template`: True to prefer a model's TEMPLATE, False the chat template inside its weights."""
         self._store = store
         self._headers = headers
         self._threads = threads

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from modelfiles.errors import ModelfilesError
 from modelfiles.parameters import CACHE_TYPES
 from modelfiles.store import Store
+from modelfiles.store.unused import HOUR_NS
 from runtime.canary import Canary
 from runtime.supervisor import Supervisor, SupervisorSettings
 from shim.bridge import Threads
@@ -27,6 +28,7 @@ from shim.settings import Settings, choose_libraries
 
 LOG = logging.getLogger("shim.services")
 
+_DAY_NS = 24 * HOUR_NS
 _DEFAULT_CONTEXT = 4096
 _NATIVE, _FAKE = "llama", "fake"
 
@@ -46,10 +48,12 @@ class Services:
     embeddings: EmbeddingService
     rerank: RerankService
     upkeep: asyncio.Task[None]
+    tidying: asyncio.Task[None]
 
     async def close(self) -> None:
         """End streams and workers, and let go of threads; twice is no error."""
         self.upkeep.cancel()
+        self.tidying.cancel()
         await self.supervisor.close()
         self.threads.close()
 
@@ -62,11 +66,13 @@ async def open_services(settings: Settings) -> Services:
     headers = Headers()
     supervisor = Supervisor(supervisor_settings(settings), check=_canary(settings))
     models = Models(store, headers, threads, supervisor)
-    resolver = Resolver(store, headers, threads)
+    resolver = Resolver(store, headers, threads, go_template=settings.go_template)
     defaults = option_defaults(settings)
     generations = Generations(resolver, supervisor, defaults)
     embeddings = EmbeddingService(generations, defaults)
-    upkeep = asyncio.create_task(_look_after(store, models, threads, prune=not settings.no_prune))
+    prune = not settings.no_prune
+    upkeep = asyncio.create_task(_look_after(store, models, threads, prune=prune))
+    tidying = asyncio.create_task(keep_tidy(store, threads, prune=prune))
     return Services(
         settings,
         threads,
@@ -79,6 +85,7 @@ async def open_services(settings: Settings) -> Services:
         embeddings,
         RerankService(embeddings),
         upkeep,
+        tidying,
     )
 
 
@@ -120,13 +127,32 @@ def _canary(settings: Settings) -> Canary | None:
 
 async def _look_after(store: Store, models: Models, threads: Threads, *, prune: bool) -> None:
     """Tidy the store up and read what the first list needs, while the server already answers."""
+    await _tidy(store, threads, HOUR_NS, prune=prune)
+    try:
+        await models.warm()
+    except (ModelfilesError, OSError) as error:
+        LOG.warning("cannot list the models at %s: %s", store.root, error)
+
+
+async def keep_tidy(store: Store, threads: Threads, *, prune: bool, every_seconds: float = 21600.0) -> None:
+    """Tidy the store up from time to time, for ever.
+
+    A blob that was sent for a model which was then refused stays for a day, so that it need not be sent again
+    at once, and no longer.
+    """
+    while True:
+        await asyncio.sleep(every_seconds)
+        await _tidy(store, threads, _DAY_NS, prune=prune)
+
+
+async def _tidy(store: Store, threads: Threads, age_ns: int, *, prune: bool) -> None:
+    """Remove what no model needs and nobody touched within `age_ns`, or only what is half-written."""
     try:
         if prune:
-            report = await threads.run_long(store.prune)
+            report = await threads.run_long(store.prune, age_ns=age_ns)
             if report.removed:
                 LOG.info("removed %d unused files from the store", len(report.removed))
         else:
             await threads.run_long(store.remove_abandoned)  # what a killed server left half-written
-        await models.warm()
     except (ModelfilesError, OSError) as error:
         LOG.warning("cannot tidy up the store at %s: %s", store.root, error)

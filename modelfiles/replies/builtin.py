@@ -62,11 +62,12 @@ PARSERS: Mapping[str, BuiltinParser] = {
     "glimmer": BuiltinParser(_BOTH, "glimmer"),
 }
 
-RENDERERS = frozenset(
-    "qwen3-coder qwen3-vl-instruct qwen3-vl-thinking qwen3.5 qwen3.8 ornith cogito deepseek3.1 olmo3 olmo3.1 "
-    "olmo3-think olmo3-32b-think nemotron-3-nano nemotron-3.5-nano gemma4 gemma4-small gemma4-large "
-    "functiongemma glm-4.7 glm-ocr lfm2 lfm2-thinking laguna poolside-v1 cohere glimmer".split()
-)
+RENDERERS = frozenset((
+    "qwen3-coder", "qwen3-vl-instruct", "qwen3-vl-thinking", "qwen3.5", "qwen3.8", "ornith", "cogito",
+    "deepseek3.1", "olmo3", "olmo3.1", "olmo3-think", "olmo3-32b-think", "nemotron-3-nano",
+    "nemotron-3.5-nano", "gemma4", "gemma4-small", "gemma4-large", "functiongemma", "glm-4.7", "glm-ocr",
+    "lfm2", "lfm2-thinking", "laguna", "poolside-v1", "cohere", "glimmer",
+))  # fmt: skip
 
 
 def builtin_parser(name: str) -> BuiltinParser | None:

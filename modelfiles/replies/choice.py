@@ -61,6 +61,11 @@ def choose_tags(
     return thinking_tags(template) if isinstance(template, str) else template
 
 
+def is_detected(setting: str | None) -> bool:
+    """Whether a parser setting leaves it to the template."""
+    return (setting or "auto").lower() in _DETECT
+
+
 def _style(name: str) -> Style | None:
     found = _normalized({**{alias: STYLES[target] for alias, target in ALIASES.items()}, **STYLES})
     return found.get(_plain(name))

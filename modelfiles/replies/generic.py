@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -227,10 +228,8 @@ def _calls_within(value: Any, tools: DeclaredTools, nested: int) -> Iterator[Too
         name = value.get("name")
         declared = tools.find(name) if isinstance(name, str) else None
         if declared is not None and _has_arguments(value):
-            try:
+            with suppress(NoCall):
                 yield ToolCall(declared, arguments_of(value))
-            except NoCall:
-                pass
             return
         for key, inner in value.items():
             if isinstance(inner, dict) and tools.find(key):

@@ -36,7 +36,7 @@ class GoPrompt:
         )
 
     def render_insert(self, prompt: str, suffix: str, conversation: Conversation) -> str:
-        """The prompt for text that goes between two others; of the conversation only moment and thinking count."""
+        """The prompt for text between two others; of the conversation only moment and thinking count."""
         return self.template.render_insert(
             prompt, suffix, today=conversation.now.date(), think=conversation.thinking
         )

@@ -1,5 +1,5 @@
-"""Which template of a model renders its prompts: the Go template of its TEMPLATE, or the Jinja template inside
-its weights.
+"""Which template of a model renders its prompts: the Go template of its TEMPLATE, or the Jinja template
+inside its weights.
 
 As in Ollama, the one that can do more wins, and of equals the TEMPLATE. Pure; compiles nothing but Go.
 """

@@ -52,7 +52,9 @@ def prompt_of(settings: Settings, request: ChatRequest | GenerateRequest, *, tok
 
 async def _prompt(settings: Settings, request: ChatRequest | GenerateRequest, *, tokens: bool) -> Prompt:
     threads, engine = Threads(), _VocabularyOnly()
-    resolver = Resolver(Store(settings.models), Headers(), threads)
+    resolver = Resolver(
+        Store(settings.models), Headers(), threads, go_template=settings.go_template
+    )
     try:
         outcome = await _open(Generations(resolver, engine, option_defaults(settings)), request)
         if not isinstance(outcome, Shown):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,17 +11,27 @@ from modelfiles.errors import ParameterError
 from modelfiles.messages import tool_from_json
 from modelfiles.names import parse_name
 from modelfiles.package import Config, Package
+from modelfiles.replies.generic import GenericStyle
+from modelfiles.templates.choice import Templates
+from modelfiles.templates.go_prompt import GoPrompt
+from modelfiles.templates.jinja import ChatTemplate
 from modelfiles.templates.switches import Thinking
+from modelfiles.templates.tags import THINK
 from runtime.shape import shape_of
 from runtime.supervisor import ModelSpec
-from shim.admission import Admitted, admit, effective_thinking
+from shim.admission import Admitted, admit, check_renderer, effective_thinking
 from shim.errors import ApiError
 from shim.options import OptionDefaults, ReplyOptions
 from shim.requests import ChatRequest
-from shim.resolve import Target, Templates
+from shim.resolve import Target
 
 TOOLS = (tool_from_json({"function": {"name": "f"}}),)
-HERMES = "<tool_call>{{ call|tojson }}</tool_call>"
+HERMES = ChatTemplate("<tool_call>{{ call|tojson }}</tool_call>")
+THINKS = ChatTemplate("<think></think>")
+GO = GoPrompt(
+    "{{ range .Messages }}{{ if .Thinking }}<think>{{ .Thinking }}</think>{{ end }}"
+    "{{ if .ToolCalls }}[CALLS] {{ .ToolCalls }}{{ end }}{{ .Content }}{{ end }}"
+)
 
 
 def target(
@@ -41,7 +52,7 @@ def target(
         parameters=parameters,
     )
     spec = ModelSpec("key", "weights", "llama", shape_of({}), "M:q4") if weights else None
-    return Target("m:Q4", package, capabilities, Templates(None, None), spec)
+    return Target("m:Q4", package, capabilities, Templates(), spec)
 
 
 def admitted(found: Target, request: ChatRequest | None = None, *, tools: bool = False) -> Admitted:
@@ -132,5 +143,29 @@ def test_how_replies_are_read() -> None:
     builtin = admitted(target("completion", parser="qwen3-coder")).style(HERMES, TOOLS)
     assert builtin is not None
     assert builtin.name == "qwen3_coder"
-    assert plain.tags("<think></think>") is not None
-    assert admitted(target("completion", reasoning_parser="none")).tags("<think></think>") is None
+    assert plain.tags(THINKS) == THINK
+    assert admitted(target("completion", reasoning_parser="none")).tags(THINKS) is None
+
+
+def test_how_replies_to_a_template_layer_are_read() -> None:
+    able = target("completion", "thinking")
+    assert admitted(able).tags(GO) == THINK
+    off = ChatRequest(model="m", think=False)
+    assert admitted(able, off).tags(GO) is None
+    named = target("completion", "thinking", parser="qwen3.5")
+    assert admitted(named, off).tags(GO) == THINK
+    assert admitted(target("completion")).tags(GO) is None
+    assert admitted(able).style(GO, TOOLS) == GenericStyle("[CALLS]")
+    assert admitted(able).style(GO, ()) is None
+    assert admitted(target("completion", tool_call_parser="none")).style(GO, TOOLS) is None
+    coder = admitted(named).style(GO, TOOLS)
+    assert coder is not None
+    assert coder.name == "qwen3_coder"
+    assert admitted(target("completion", parser="passthrough")).style(HERMES, TOOLS) is None
+
+
+def test_renderers() -> None:
+    check_renderer(replace(target().package, config=Config(renderer="gemma4")))
+    with pytest.raises(ApiError, match=r'^unknown renderer "x"$') as caught:
+        check_renderer(replace(target().package, config=Config(renderer="x")))
+    assert caught.value.status == 500

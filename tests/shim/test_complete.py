@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 import pytest_asyncio
+from msgspec import structs
 
+from modelfiles.package import Config
 from runtime.errors import GenerationFailed
+from runtime.events import EngineInfo
+from runtime.lease import Lease
+from shim.complete import between
 from shim.errors import ApiError, as_api_error
 from shim.generation import Settled, Shown
 from tests.shim.generating import CONTEXT, PLAIN, TEMPLATES, Answer, Generating, generate, generating, read
+from tests.shim.test_reply import INFO
 
+FILLS = "{{ if .Suffix }}<p>{{ .Prompt }}<s>{{ .Suffix }}<m>{{ else }}{{ .Prompt }}{{ end }}"
+THINKS = "{{ range .Messages }}{{ if .Thinking }}<t>{{ .Thinking }}</t>{{ end }}{{ .Content }}{{ end }}"
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
@@ -22,7 +31,10 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gene
         services.add("plain", PLAIN)
         services.add("thinker", (TEMPLATES / "otter.jinja").read_text())
         services.add("bare")
-        services.add("go", layer="{{ .System }} {{ .Prompt }}")
+        services.add("go", layer="{{ .System }}<u>{{ .Prompt }}<a>{{ .Response }}</a>", system="Be brief.")
+        services.add("fills", layer=FILLS)
+        services.add("thinks", layer=THINKS)
+        services.add("norenderer", PLAIN, config=Config(renderer="x"))
         services.add("full", PLAIN, system="Be brief.", messages='[{"role":"user","content":"x"}]')
         yield services
 
@@ -43,6 +55,16 @@ async def refused(shared: Generating, model: str, prompt: str = "hi", **fields: 
     error = as_api_error(caught.value)
     assert error is not None
     return error
+
+
+class Vocabulary:
+    """Of a loaded model, all that making a prompt needs."""
+
+    def __init__(self, info: EngineInfo) -> None:
+        self.info = info
+
+    async def detokenize(self, tokens: Sequence[int]) -> str:
+        return "".join(f"<{token}>" for token in tokens)
 
 
 def say(text: str) -> str:
@@ -89,7 +111,52 @@ async def test_thinking_is_split_off(shared: Generating) -> None:
 async def test_without_a_template_the_prompt_is_all(shared: Generating) -> None:
     assert await shown(shared, "bare", "hi", system="unused") == "hi"
     assert await shown(shared, "bare", "hi", context=(65,)) == "Ahi"
-    assert "Go's template language" in (await refused(shared, "go")).message
+
+
+async def test_a_template_layer(shared: Generating) -> None:
+    assert await shown(shared, "go", "hi") == "Be brief.<u>hi<a>"
+    assert await shown(shared, "go", "hi", system="Own.") == "Own.<u>hi<a>"
+    assert await shown(shared, "go", "hi", context=(65, 66)) == "ABBe brief.<u>hi<a>"
+    assert (await ask(shared, "go", say("ok"))).content == "ok"
+    shortened = await ask(shared, "go", "x" * (CONTEXT + 100), options={"num_predict": 1})
+    assert shortened.done.reason == "length"
+
+
+async def test_a_template_in_the_request(shared: Generating) -> None:
+    asked = {"template": "[{{ .System }}|{{ .Prompt }}]"}
+    assert await shown(shared, "go", "hi", **asked) == "[Be brief.|hi]"
+    assert await shown(shared, "full", "hi", **asked) == "[Be brief.|x\n\nhi]"
+    assert await shown(shared, "bare", "hi", system="S", **asked) == "[S|hi]"
+    with_messages = "{{ range .Messages }}{{ .Role }}: {{ .Content }};{{ end }}"
+    assert await shown(shared, "full", "hi", template=with_messages) == "system: Be brief.;user: x\n\nhi;"
+    for template, text in (
+        ("a\n{{ if", "template: :2: unclosed action"),
+        ("a\n{{ index .Prompt 9 }}", 'template: :2:3: executing "" at <index .Prompt 9>'),
+    ):
+        error = await refused(shared, "plain", template=template)
+        assert error.status == 500
+        assert error.message.startswith(text)
+
+
+async def test_text_between_two_others(shared: Generating) -> None:
+    assert await shown(shared, "fills", "def f(", suffix="return 1") == "<p>def f(<s>return 1<m>"
+    assert await shown(shared, "fills", "def f(") == "def f("
+    assert await shown(shared, "fills", "a", suffix="b", system="unused", context=(65,)) == "A<p>a<s>b<m>"
+    assert await shown(shared, "plain", "a", suffix="b", raw=True) == "a"
+
+
+async def test_text_between_two_others_by_the_vocabulary() -> None:
+    info = structs.replace(INFO, fim_prefix=1, fim_suffix=2, fim_middle=3)
+    lease = cast(Lease, Vocabulary(info))
+    assert await between(lease, "a", "b") == "<1>a<2>b<3>"
+
+
+async def test_raw_prompts_and_the_thinking_of_a_template_layer(shared: Generating) -> None:
+    thought = say("<t>hm</t>ok")
+    answer = await ask(shared, "thinks", thought, raw=True)
+    assert (answer.thinking, answer.content) == ("hm", "ok")
+    answer = await ask(shared, "thinks", thought, raw=True, think=False)
+    assert (answer.thinking, answer.content) == ("", "<t>hm</t>ok")
 
 
 async def test_no_prompt_loads_or_unloads(shared: Generating) -> None:
@@ -118,9 +185,14 @@ async def test_no_prompt_loads_or_unloads(shared: Generating) -> None:
             400,
             "raw mode does not support template, system, or context",
         ),
-        ("plain", {"suffix": "x"}, 400, "suffix is not supported by this version; leave it out"),
-        ("plain", {"template": "x"}, 400, "template is not supported by this version; leave it out"),
-        ("plain", {"format": "{}"}, 400, "format is not supported by this version; leave it out"),
+        ("plain", {"suffix": "x"}, 400, "registry.ollama.ai/library/plain:latest does not support insert"),
+        ("norenderer", {}, 500, 'unknown renderer "x"'),
+        (
+            "plain",
+            {"format": '"yaml"'},
+            500,
+            'invalid format: "\\"yaml\\""; expected "json" or a valid JSON Schema object',
+        ),
         ("plain", {"images": (b"x",)}, 400, "image input is not supported by this version; send text only"),
         ("plain", {"options": {"seed": "x"}}, 500, 'option "seed" must be of type integer'),
         ("plain", {"top_logprobs": -1}, 400, "top_logprobs must be between 0 and 20"),

@@ -13,7 +13,7 @@ from modelfiles.replies.toolcalls import STYLES
 from modelfiles.templates.tags import THINK
 from runtime.errors import GenerationFailed
 from runtime.events import EngineInfo, Finished, Token, TokenLogprob
-from runtime.options import SamplingOptions
+from runtime.options import Constraint, SamplingOptions
 from shim.errors import ApiError
 from shim.events import Calls, Content, Done, Event, Thinking
 from shim.reply import MOST_REPEATS, Reply, Task
@@ -66,8 +66,10 @@ class Scripted:
         truncate: bool = True,
         logprobs: int = -1,
         echo_tokens: bool = False,
+        constraint: Constraint | None = None,
     ) -> AsyncGenerator[Token | Finished, None]:
         self.submitted = {"prompt": prompt, "truncate": truncate, "logprobs": logprobs, "echo": echo_tokens}
+        self.constraint = constraint
         try:
             for item in self._items:
                 if isinstance(item, Exception):
