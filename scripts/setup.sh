@@ -87,7 +87,7 @@ engine=$($bin/python scripts/engine.py)
 # Without build isolation the binding is compiled against the engine that is installed here. With it, pip would
 # compile the engine a second time, and with other flags.
 quietly $bin/python -m pip install --force-reinstall --no-deps "$engine"
-quietly $bin/python -m pip install --no-build-isolation --editable ".[demo,test,bench]"
+quietly $bin/python -m pip install --no-build-isolation --editable ".[demo,test,clients,bench]"
 printf '%s' "${CMAKE_ARGS:-}" >"$built_with"
 touch "$ready"
 echo "ready: $bin/shim"

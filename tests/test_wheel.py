@@ -79,7 +79,7 @@ def test_its_metadata_is_right(metadata: Message) -> None:
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "MIT"
     assert "llama-cpp-python==0.3.36" in metadata.get_all("Requires-Dist", [])
-    assert set(metadata.get_all("Provides-Extra", [])) == {"demo", "test", "bench"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {"demo", "test", "clients", "bench"}
 
 
 @pytest.mark.slow

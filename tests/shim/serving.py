@@ -16,7 +16,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from shim.app import build_app
 from shim.services import Services, open_services
 from shim.settings import read_settings
-from tests.modelfiles.gguf.building import DENSE, STRING, U32, gguf
+from tests.modelfiles.gguf.building import ARRAY, DENSE, STRING, U32, gguf
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
@@ -27,6 +27,24 @@ CHATTING: Mapping[str, tuple[int, object]] = {
     "llama.context_length": (U32, 8192),
     "tokenizer.chat_template": (STRING, CHATML),
 }
+
+# A template that takes tools and thinks, as those of most models do; clients ask for long contexts.
+TOOLS_AND_THINKING = (
+    "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}"
+    "{% if m.tool_calls %}<tool_call>{{ m.tool_calls | tojson }}</tool_call>{% endif %}<|im_end|>\n"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+CAPABLE = gguf(
+    {
+        **CHATTING,
+        "general.basename": (STRING, "Small"),
+        "llama.context_length": (U32, 262144),
+        "tokenizer.chat_template": (STRING, TOOLS_AND_THINKING),
+        "tokenizer.ggml.tokens": (ARRAY, (STRING, ["<s>", "</s>"])),
+    }
+)
 
 Client = TestClient[web.Request, web.Application]
 

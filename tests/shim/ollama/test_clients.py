@@ -15,8 +15,7 @@ import ollama
 import pytest
 from aiohttp import ClientTimeout
 
-from tests.modelfiles.gguf.building import ARRAY, STRING, U32, gguf
-from tests.shim.serving import CHATTING, Served, serving
+from tests.shim.serving import CAPABLE, Served, serving
 
 DATA = Path(__file__).parents[2] / "data"
 OURS = ("/api/tags", "/api/ps", "/api/show", "/api/version", "/api/chat", "/api/generate", "/api/create",
@@ -27,23 +26,6 @@ CASES = [
     if case["path"] == "/" or case["path"].startswith(OURS)
 ]
 EMPTY = "sha256:" + hashlib.sha256(b"").hexdigest()
-# A template that takes tools and thinks, as those of most models do; clients ask for long contexts.
-TEMPLATE = (
-    "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<|im_start|>{{ m.role }}\n"
-    "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}"
-    "{% if m.tool_calls %}<tool_call>{{ m.tool_calls | tojson }}</tool_call>{% endif %}<|im_end|>\n"
-    "{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
-CAPABLE = gguf(
-    {
-        **CHATTING,
-        "general.basename": (STRING, "Small"),
-        "llama.context_length": (U32, 262144),
-        "tokenizer.chat_template": (STRING, TEMPLATE),
-        "tokenizer.ggml.tokens": (ARRAY, (STRING, ["<s>", "</s>"])),
-    }
-)
 # Fields that are there only when the answer has something to say.
 OPTIONAL = ("thinking", "tool_calls", "logprobs", "remote_model", "error", "license", "system",
             "projector_info", "context", "parameters")  # fmt: skip

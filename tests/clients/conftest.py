@@ -1,0 +1,73 @@
+"""Servers that all clients share: one with real weights, and one whose answers a prompt can dictate."""
+
+import gc
+import os
+import shutil
+import subprocess
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.server import REPOSITORY, ShimServer
+from tests.shim.serving import CAPABLE
+
+# Nothing is fetched behind our backs.
+OFFLINE = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False", "HF_HUB_OFFLINE": "1",
+           "LANGSMITH_TRACING": "false", "NO_PROXY": "*"}  # fmt: skip
+NPM_CLIENT = "ollama@0.6.4"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def offline() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in OFFLINE.items():
+            patch.setenv(name, value)
+        yield
+    with warnings.catch_warnings():
+        # Sockets that other people's libraries leave to the collector; ours are closed.
+        warnings.simplefilter("ignore")
+        gc.collect()
+
+
+@pytest.fixture(scope="session")
+def real(servers_folder: Path, dense_gguf: Path) -> Iterator[ShimServer]:
+    """Answers with real weights: the model `dense`."""
+    server = ShimServer(servers_folder / "clients-real")
+    server.start()
+    try:
+        server.create("dense", dense_gguf)
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def scripted(servers_folder: Path) -> Iterator[ShimServer]:
+    """Says what a prompt dictates (`runtime.fake_script`), one request at a time: the model `capable`."""
+    settings = {"SHIM_ENGINE": "fake", "OLLAMA_NUM_PARALLEL": "1", "OLLAMA_CONTEXT_LENGTH": "8192"}
+    server = ShimServer(servers_folder / "clients-scripted", settings)
+    server.start()
+    try:
+        weights = server.home / "capable.gguf"
+        weights.write_bytes(CAPABLE)
+        server.create("capable", weights, "PARAMETER stop <|im_end|>")
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> Path:
+    """A folder with the npm client in it; the test is skipped where there is no Node."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        pytest.skip("no Node here")
+    folder = REPOSITORY / ".cache" / "npm" / NPM_CLIENT.replace("@", "-")
+    if not (folder / "node_modules" / "ollama" / "package.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "package.json").write_text("{}")
+        command = [npm, "install", "--no-package-lock", "--no-audit", "--no-fund", "--silent", NPM_CLIENT]
+        subprocess.run(command, cwd=folder, check=True, timeout=200, env={**os.environ, "CI": "1"})
+    return folder
