@@ -10,6 +10,7 @@ import base64
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -24,8 +25,9 @@ class VocabularyProcess:
 
     def __init__(self, path: Path, *, command: Sequence[str] = ()) -> None:
         chosen = tuple(command) or (sys.executable, "-m", "runtime.vocabulary_worker")
+        self._log = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [*chosen, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            [*chosen, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log
         )
         try:
             about = self._read()
@@ -52,6 +54,7 @@ class VocabularyProcess:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
+        self._log.close()
 
     def tokenize(self, text: str, add_special: bool = True) -> list[int]:
         """Token ids; special tokens written in the text are recognised."""
@@ -85,4 +88,7 @@ class VocabularyProcess:
 
     def _died(self) -> LoadFailed:
         reason = describe_exit(self._process.wait()).reason
-        return LoadFailed("engine", f"the process that reads the vocabulary died ({reason})")
+        self._log.seek(0)
+        lines = self._log.read().decode("utf-8", "replace").splitlines()
+        last = f": {lines[-1]}" if lines else ""
+        return LoadFailed("engine", f"the process that reads the vocabulary died ({reason}){last}")

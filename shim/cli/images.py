@@ -27,7 +27,7 @@ _VERB = {_SIGHT: "see images", _HEARING: "hear sounds"}
 
 @dataclass(frozen=True, slots=True)
 class WithMedia:
-    """A message without the paths of what it shows; `images` are the files in base64, `paths` where they were."""
+    """A message without the paths of what it shows; `images` are files in base64, `paths` theirs."""
 
     text: str
     images: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ LEAVE_HINT = "\nUse Ctrl + d or /bye to exit.\n"
 def hold_chat(
     client: Client, chat: Chat, read_line: Callable[[str], str], columns: Callable[[], int | None]
 ) -> None:
-    """Answer until the user leaves. `columns` tells the terminal's present width, None where there is none."""
+    """Answer until the user leaves. `columns` tells the terminal's width, None where there is none."""
     print_text(opening_text(chat))
     while True:
         try:

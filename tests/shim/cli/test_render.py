@@ -108,7 +108,7 @@ def store(
 ) -> tuple[ShimServer, list[str]]:
     """A server with the model `m`, stopped; and what it would send to the model, asked before that."""
     server = start_server(SHIM_ENGINE="fake", SHIM_CONTEXT_LENGTH="64")
-    lines = ("SYSTEM 回答要简短。", "MESSAGE user one", "MESSAGE assistant two", "PARAMETER num_ctx 128")
+    lines = ("SYSTEM 回答要简短。", "MESSAGE user one", "MESSAGE assistant two", "PARAMETER num_ctx 1024")
     server.create("m", thinker_gguf, *lines)
     monkeypatch.setenv("OLLAMA_MODELS", str(server.store))
     monkeypatch.delenv("SHIM_MODELS", raising=False)
@@ -145,7 +145,7 @@ def test_tokens_and_the_context(shim: Shim, store: tuple[ShimServer, list[str]])
     ids = json.loads(shim("render", "m", "--tokens", stdin=json.dumps(CHAT).encode()).out)
     assert ids[0] == 1  # <|im_start|>, as the prompt begins
     assert len(ids) > 30
-    long = {"messages": [{"role": "user", "content": f"{n} " * 60} for n in range(9)]}
+    long = {"messages": [{"role": "user", "content": f"{n} " * 120} for n in range(9)]}
     shortened = shim("render", "m", stdin=json.dumps(long).encode()).out
     assert "回答要简短。" in shortened  # the system message stays
     assert "8 8 8" in shortened
