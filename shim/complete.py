@@ -19,8 +19,9 @@ from shim.admission import (
     check_request,
 )
 from shim.errors import model_not_found
+from shim.fitting import Rendered
 from shim.generation import Generations, Outcome, Prompt, Settled
-from shim.prompt import Rendered, generate_messages, go_on
+from shim.prompt import generate_messages, go_on
 from shim.requests import GenerateRequest
 from shim.resolve import Target
 

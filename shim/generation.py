@@ -29,8 +29,8 @@ from runtime.supervisor import LoadedModel, ModelSpec
 from shim.admission import Admitted, admit
 from shim.constraints import of_format
 from shim.errors import bad_request
+from shim.fitting import ContextFitter, Rendered
 from shim.options import Merged, OptionDefaults
-from shim.prompt import ContextFitter, Rendered
 from shim.reply import Reply, Task, exceeds_context
 from shim.requests import Generation
 from shim.resolve import Resolver, Target
