@@ -12,7 +12,7 @@ import psutil
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from shim import middleware, reranking
+from shim import describing, middleware, reranking
 from shim.ollama import routes as ollama
 from shim.origins import Hosts, Origins
 from shim.services import Services
@@ -29,7 +29,7 @@ def build_app(services: Services) -> web.Application:
     )
     app.on_response_prepare.append(middleware.cors_headers(origins))
     app.on_response_prepare.append(_name_the_server(f"shim/{own_version()}"))
-    app.add_routes([*ollama.routes(services), *reranking.routes(services.rerank)])
+    app.add_routes([*ollama.routes(services), *reranking.routes(services.rerank), *describing.routes()])
     return app
 
 
