@@ -49,7 +49,7 @@ class ChatService:
             LOG.info("%s: %d old messages left out, to fit the context", request.model, rendered.dropped)
         prompt = Prompt(
             rendered.text,
-            rendered.tokens,
+            rendered.ids,
             fixed=not isinstance(template, GoPrompt),
             tags=admitted.tags(template),
             style=admitted.style(template, request.tools),

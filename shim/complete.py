@@ -19,7 +19,7 @@ from shim.admission import (
     check_request,
 )
 from shim.errors import model_not_found
-from shim.fitting import Rendered
+from shim.fitting import Rendered, adds_special
 from shim.generation import Generations, Outcome, Prompt, Settled
 from shim.prompt import generate_messages, go_on
 from shim.requests import GenerateRequest
@@ -71,14 +71,14 @@ class CompletionService:
             rendered = Rendered(request.prompt)
         else:
             rendered = await self._of_messages(lease, admitted, request, template)
-        text, tokens = rendered.text, rendered.tokens
+        text, ids = rendered.text, rendered.ids
         if before:
-            bos = (await shared.special(lease, admitted)).bos if lease.info.add_bos else ""
-            text = go_on(before, text, bos)
-            tokens = len(await lease.tokenize(text))
+            bos = (await shared.special(lease, admitted)).bos
+            text = go_on(before, text, bos if lease.info.add_bos else "")
+            ids = await lease.tokenize(text, adds_special(text, bos))
         return Prompt(
             text,
-            tokens,
+            ids,
             fixed=isinstance(template, ChatTemplate) and not request.suffix,
             tags=admitted.tags(template) if template else None,
             with_context=True,

@@ -35,11 +35,16 @@ _MOST_GUESSES = 4
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A prompt's text. `tokens` is None where the text is so short that nobody had to count."""
+    """A prompt's text. `ids` are its tokens, None where it is so short that nobody had to count them."""
 
     text: str
-    tokens: int | None = None
+    ids: list[int] | None = None
     dropped: int = 0
+
+    @property
+    def tokens(self) -> int | None:
+        """How many, where they were counted."""
+        return None if self.ids is None else len(self.ids)
 
 
 class ContextFitter:
@@ -93,9 +98,10 @@ class ContextFitter:
         return await asyncio.to_thread(self._template.render, replace(self._conversation, messages=messages))
 
     async def _counted(self, text: str, first: int) -> Rendered:
-        tokens = None if self._is_short(text) else len(await self._tokenizer.tokenize(text))
+        special = adds_special(text, self._conversation.bos)
+        ids = None if self._is_short(text) else await self._tokenizer.tokenize(text, special)
         dropped = len(self._conversation.messages) - len(from_message(self._conversation.messages, first))
-        return Rendered(text, tokens, dropped)
+        return Rendered(text, ids, dropped)
 
     def _is_short(self, text: str) -> bool:
         if len(text) > self._num_ctx:
@@ -153,6 +159,11 @@ class _Search:
 def _size(message: Message) -> int:
     calls = sum(len(str(call.arguments)) for call in message.tool_calls)
     return len(message.content) + len(message.thinking) + calls
+
+
+def adds_special(text: str, bos: str) -> bool:
+    """Whether the vocabulary may put its own tokens around a prompt; a begin sign is not put there twice."""
+    return not (bos and text.startswith(bos))
 
 
 def from_message(messages: Sequence[Message], first: int) -> tuple[Message, ...]:

@@ -29,7 +29,7 @@ from runtime.supervisor import LoadedModel, ModelSpec
 from shim.admission import Admitted, admit
 from shim.constraints import of_format
 from shim.errors import bad_request
-from shim.fitting import ContextFitter, Rendered
+from shim.fitting import ContextFitter, Rendered, adds_special
 from shim.options import Merged, OptionDefaults
 from shim.reply import Reply, Task, exceeds_context
 from shim.requests import Generation
@@ -92,13 +92,13 @@ class Special:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A finished prompt. `tokens` is None where it is short; `fixed`: the engine must not shorten it.
+    """A finished prompt. `ids` as in `shim.fitting.Rendered`; `fixed`: the engine must not shorten it.
 
     `tags`, `style` and `tools` say how the answer is read; `with_context` asks for the tokens of both.
     """
 
     text: str
-    tokens: int | None = None
+    ids: list[int] | None = None
     fixed: bool = False
     tags: ThinkingTags | None = None
     style: Style | GenericStyle | None = None
@@ -241,22 +241,23 @@ class Generations:
         request, num_ctx = admitted.request, lease.info.num_ctx
         if request.debug_render_only:
             return Shown(prompt.text)
-        if prompt.fixed and prompt.tokens is not None and prompt.tokens >= num_ctx:
+        tokens = len(prompt.ids or ())
+        if prompt.fixed and tokens >= num_ctx:
             raise bad_request(
-                exceeds_context(f"the prompt has {prompt.tokens} tokens, the context holds {num_ctx}")
+                exceeds_context(f"the prompt has {tokens} tokens, the context holds {num_ctx}")
             )
         bos = (await self.special(lease, admitted)).bos
         inside = prompt.tags is not None and opens_thinking(prompt.text, prompt.tags)
         task = Task(
-            prompt=prompt.text,
+            prompt=prompt.text if prompt.ids is None else prompt.ids,
             sampling=_sampling(admitted.options.sampling, num_ctx, prompt.stops),
             began_ns=admitted.began_ns,
-            add_special=not (bos and prompt.text.startswith(bos)),
+            add_special=adds_special(prompt.text, bos),
             shift=request.shift,
             truncate=request.truncate and not prompt.fixed,
             logprobs=request.top_logprobs if request.logprobs else -1,
             with_context=prompt.with_context,
-            prompt_tokens=prompt.tokens or 0,
+            prompt_tokens=tokens,
             constraint=constraint_for(request.format, prompt.tags, admitted.thinking, inside=inside),
         )
         reader = ReplyReader(prompt.tags, prompt.style, prompt.tools, inside=inside)

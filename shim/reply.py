@@ -63,7 +63,7 @@ class Task:
     As in Ollama, a prompt that is too long is shortened only where `shift` allows it as well as `truncate`.
     """
 
-    prompt: str
+    prompt: str | list[int]
     sampling: SamplingOptions
     began_ns: int
     add_special: bool = True
