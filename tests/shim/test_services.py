@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import time
 from pathlib import Path
 
 import pytest
 
+from modelfiles.store import Store
+from shim.bridge import Threads
 from shim.errors import SettingsError
 from shim.options import OptionDefaults
-from shim.services import open_services, option_defaults, supervisor_settings
+from shim.services import keep_tidy, open_services, option_defaults, supervisor_settings
 from shim.settings import Settings, read_settings
 
 
@@ -51,3 +56,18 @@ async def test_a_store_that_cannot_be_read_costs_a_warning(
     await services.upkeep
     await services.close()
     assert "cannot tidy up the store" in caplog.text
+
+
+async def test_blobs_that_no_model_needs_go_after_a_day(tmp_path: Path) -> None:
+    store, threads = Store(tmp_path / "models"), Threads()
+    old, new = store.write_blob([b"two days old"]), store.write_blob([b"two hours old"])
+    now = time.time()
+    for digest, hours in ((old, 48), (new, 2)):
+        os.utime(store.blob_path(digest), (now - hours * 3600, now - hours * 3600))
+    tidying = asyncio.create_task(keep_tidy(store, threads, prune=True, every_seconds=0.0))
+    async with asyncio.timeout(30):
+        while store.has_blob(old):  # noqa: ASYNC110  another thread removes it, without a sign
+            await asyncio.sleep(0)
+    tidying.cancel()
+    assert store.has_blob(new)
+    threads.close()
