@@ -12,6 +12,7 @@ ModelfilesError
  |    +-- TemplateRefused   the template itself refused these messages
  +-- CreateError            a create request that cannot be carried out
  |    +-- QuantizeError     weights that cannot be quantized as asked
+ |    |    +-- TensorTypesRefused  its own table of tensor types, or importance matrix, cannot be used
  |    +-- CloudRefused      a model that only a cloud could run
  +-- ModelNotFound          no manifest of that name
  +-- BlobNotFound           no blob of that digest
@@ -93,6 +94,10 @@ class CreateError(ModelfilesError):
 
 class QuantizeError(CreateError):
     """Weights that cannot be quantized as a request asks."""
+
+
+class TensorTypesRefused(QuantizeError):
+    """A request's own table of tensor types, or an importance matrix, that cannot be used."""
 
 
 class CloudRefused(CreateError):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from modelfiles.errors import QuantizeError
+from modelfiles.errors import QuantizeError, TensorTypesRefused
 from modelfiles.gguf import GGUF
 from modelfiles.gguf.types import FILE_TYPES, TENSOR_TYPES
 
@@ -117,7 +117,7 @@ def _file_type_of(types: Iterable[tuple[str, str]]) -> str:
 def _check_works_alone(file_type: str, tensor_types: list[str]) -> None:
     demanding = [kind for kind in tensor_types if kind in _TENSORS_NEED_IMPORTANCE]
     for kind in [file_type] if file_type in _NEED_IMPORTANCE else demanding:
-        raise QuantizeError(
+        raise TensorTypesRefused(
             f"{kind} needs an importance matrix, without which its output would be garbage; give the file "
             "that llama-imatrix makes as imatrix, or choose IQ3_S, IQ4_XS or a K-quant"
         )
@@ -136,17 +136,21 @@ def _tensor_type(name: str) -> str:
     upper = _MOST_OF.get(name.upper(), name.upper())
     if upper not in _TENSOR_TYPES:
         known = ", ".join(_TENSOR_TYPES)
-        raise QuantizeError(f"unsupported tensor type {name.upper()} - supported types are {known}")
+        raise TensorTypesRefused(f"unsupported tensor type {name.upper()} - supported types are {known}")
     return upper
 
 
 def _check_patterns(patterns: list[str]) -> None:
     if len(patterns) > _MOST_PATTERNS:
-        raise QuantizeError(f"{len(patterns)} tensor patterns; at most {_MOST_PATTERNS} are accepted")
+        raise TensorTypesRefused(f"{len(patterns)} tensor patterns; at most {_MOST_PATTERNS} are accepted")
     for pattern in patterns:
         if not pattern or len(pattern) > _LONGEST_PATTERN or "\0" in pattern:
-            raise QuantizeError(f"the pattern {pattern!r:.80} must have 1 to {_LONGEST_PATTERN} characters")
+            raise TensorTypesRefused(
+                f"the pattern {pattern!r:.80} must have 1 to {_LONGEST_PATTERN} characters"
+            )
         try:
             re.compile(pattern)
         except re.error as error:
-            raise QuantizeError(f"the pattern {pattern!r:.80} is no regular expression: {error}") from error
+            raise TensorTypesRefused(
+                f"the pattern {pattern!r:.80} is no regular expression: {error}"
+            ) from error

@@ -133,6 +133,7 @@ _TABLE: Mapping[type[BaseException], Callable[[Any], ApiError]] = MappingProxyTy
         files.ModelNotFound: lambda error: model_not_found(error.name),
         files.BlobNotFound: lambda error: not_found(str(error)),
         files.CloudRefused: lambda error: forbidden(str(error)),
+        files.TensorTypesRefused: lambda error: bad_request(str(error)),
         files.QuantizeError: lambda error: server_error(str(error)),
         files.StoreError: lambda error: server_error(str(error)),
         files.TemplateRefused: lambda error: bad_request(str(error)),
