@@ -25,7 +25,7 @@ class VocabularyProcess:
 
     def __init__(self, path: Path, *, command: Sequence[str] = ()) -> None:
         chosen = tuple(command) or (sys.executable, "-m", "runtime.vocabulary_worker")
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         self._process = subprocess.Popen(
             [*chosen, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log
         )

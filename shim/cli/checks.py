@@ -30,6 +30,7 @@ from shim.settings import Settings
 State = Literal["ok", "warning", "failed"]
 
 _GB = 10**9
+_ANSWER_SECONDS = 2.0
 _LITTLE_MEMORY_BYTES = 2 * _GB
 _LITTLE_DISK_BYTES = 5 * _GB
 # Weight types of most files that people run; the server proves those of each model before it loads it.
@@ -172,7 +173,7 @@ def _wrong_sizes(store: Store, package: Package) -> Iterator[str]:
 
 def check_port(settings: Settings) -> Finding:
     """Whether a server answers at the address, or one could be started there."""
-    client = Client(settings.host, seconds=2.0)
+    client = Client(settings.host, seconds=_ANSWER_SECONDS)
     try:
         version = text(client.get("/api/version"), "version")
         return Finding("server", "ok", f"answers at {client.url}, API version {version or 'unknown'}")

@@ -1,7 +1,7 @@
 """The lines that were typed in chats: kept in a file of the user, where the arrow keys find them again.
 
-One line of JSON for each entry, since an entry may have several lines. A history that cannot be read or written
-is no reason to disturb a chat. Knows nothing of chats.
+One line of JSON for each entry, since an entry may have several lines. A history that cannot be read or
+written is no reason to disturb a chat. Knows nothing of chats.
 """
 
 from __future__ import annotations
