@@ -4,16 +4,13 @@ The engine that does the work is given as a function; this module knows none. Bl
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from modelfiles.creation import Progress
 from modelfiles.gguf import GGUF, read_gguf
 from modelfiles.gguf.check import check_usable
-from modelfiles.gguf.split import part_name
 from modelfiles.package import LAYER_TYPE, Layer
 from modelfiles.quantization import Quantization, plan_for
 from modelfiles.store import Store
@@ -63,28 +60,15 @@ def quantized(
     found: list[GGUF] = []
 
     def write(target: Path) -> None:
-        with _source(store, layers) as source:
-            job = Job(source, target, plan.file_type, plan.types, importance, asked.allow_requantize)
-            quantizer(job, told.done)
+        source = store.engine_path([layer.digest for layer in layers])
+        job = Job(source, target, plan.file_type, plan.types, importance, asked.allow_requantize)
+        quantizer(job, told.done)
         told.done(told.total, last=True)
         report(Progress("verifying conversion"))
         found.append(_judged(target))
 
     digest = store.make_blob(write, told.hashed)
     return (store.use_blob(digest, LAYER_TYPE + layers[0].kind),), found[0]
-
-
-@contextmanager
-def _source(store: Store, layers: tuple[Layer, ...]) -> Iterator[Path]:
-    """Where the weights are. An engine finds the parts of a split model by their names only."""
-    if len(layers) == 1:
-        yield store.blob_path(layers[0].digest)
-        return
-    with TemporaryDirectory(prefix="shim-parts-") as folder:
-        links = [Path(folder) / part_name("model", index, len(layers)) for index in range(1, len(layers) + 1)]
-        for link, layer in zip(links, layers, strict=True):
-            link.symlink_to(store.blob_path(layer.digest).absolute())
-        yield links[0]
 
 
 def _judged(path: Path) -> GGUF:

@@ -90,7 +90,8 @@ class Resolver:
 
     async def check_unchanged(self, target: Target) -> None:
         """Raise StoreError if the weights were linked into the store and have been changed since."""
-        await self._threads.run_long(self._store.verify_linked, target.package.model_digest)
+        for digest in target.package.model_digests:
+            await self._threads.run_long(self._store.verify_linked, digest)
 
     def _find(self, requested: str, reference: Reference) -> Target:
         name = parse_name(reference.base)
@@ -101,8 +102,19 @@ class Resolver:
         if package.config.remote_host and package.config.remote_model:
             raise model_not_found(requested) if reference.source == "local" else forbidden(_NO_CLOUD)
         derived = self._derive(package)
-        spec = _spec(package, derived.weights) if derived.weights else None
+        spec = self._spec(package, derived.weights) if derived.weights else None
         return Target(requested, package, derived.capabilities, derived.templates, spec)
+
+    def _spec(self, package: Package, weights: _Weights) -> ModelSpec:
+        path = self._store.engine_path(package.model_digests)
+        return ModelSpec(
+            key="|".join(map(str, (path, *package.adapters))),
+            path=str(path),
+            architecture=weights.header.architecture,
+            shape=weights.shape,
+            name=package.name.display,
+            payload=package,
+        )
 
     def _derive(self, package: Package) -> _Derived:
         weights = self._read(package.model_paths)
@@ -168,16 +180,4 @@ def _shape(header: GGUF) -> ModelShape:
 def _templates(header: GGUF) -> JinjaTemplates:
     return JinjaTemplates(
         compiled_jinja(header.chat_template), compiled_jinja(header.metadata.get(_TOOL_TEMPLATE))
-    )
-
-
-def _spec(package: Package, weights: _Weights) -> ModelSpec:
-    path = package.model_paths[0]
-    return ModelSpec(
-        key="|".join(map(str, (path, *package.adapters))),
-        path=str(path),
-        architecture=weights.header.architecture,
-        shape=weights.shape,
-        name=package.name.display,
-        payload=package,
     )

@@ -7,7 +7,7 @@ a store that may only be read can be listed and run. All methods block.
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from modelfiles.store.durable import as_store_error, locked
 from modelfiles.store.linking import Linker
 from modelfiles.store.loading import load_package
 from modelfiles.store.manifests import Manifests
+from modelfiles.store.parts import Parts
 from modelfiles.store.paths import Layout, new_blob_name
 from modelfiles.store.records import Records
 from modelfiles.store.unused import HOUR_NS, PruneReport, orphans, prunable
@@ -39,6 +40,7 @@ class Store:
         self._blobs = Blobs(self._layout)
         self._manifests = Manifests(self._layout)
         self._records = Records(self._layout)
+        self._parts = Parts(self._layout)
         self._linker = Linker(self._layout, self._blobs, self._records, now_ns)
 
     # Names and packages
@@ -89,6 +91,15 @@ class Store:
     def using_blob(self, digest: str) -> AbstractContextManager[Path]:
         """The blob's path, to be opened at once; inside, that others removed it is BlobNotFound too."""
         return self._blobs.using(digest)
+
+    def engine_path(self, digests: Sequence[str]) -> Path:
+        """What to tell an engine that is to open these weights: the blob, or the first part of several.
+
+        The parts of a split model, in order, get names from which an engine finds the others. BlobNotFound
+        and StoreError.
+        """
+        paths = [self._blobs.path(digest) for digest in digests]
+        return paths[0] if len(paths) == 1 else self._parts.path(digests)
 
     def read_blob(self, digest: str) -> bytes:
         """A small blob's content. Raises BlobNotFound, and StoreError where it is too large to be text."""
@@ -179,6 +190,7 @@ class Store:
                 if file.digest is not None:
                     self._records.drop(file.digest)
             self._manifests.remove_empty_folders()
+            self._parts.sweep()
             return PruneReport((*abandoned, *(file.name for file in doomed)))
 
     def remove_abandoned(self) -> list[str]:
@@ -217,6 +229,7 @@ class Store:
         for digest in orphans(previous, others):
             self._blobs.remove(digest)
             self._records.drop(digest)
+        self._parts.sweep()
 
     def _used_ns(self, digest: str) -> int:
         record = self._records.get(digest)

@@ -1,7 +1,7 @@
 """Where things lie in a store. Names and digests are checked before they become paths, so none leads out.
 
     manifests/<host>/<namespace>/<model>/<tag>   blobs/sha256-<hex>      as in Ollama
-    shim/lock   shim/linked/<hex>.json                                   ours, where Ollama looks for nothing
+    shim/lock   shim/linked/<hex>.json   shim/parts/<hex>/               ours, where Ollama looks for nothing
 
 Pure: opens nothing.
 """
@@ -33,6 +33,10 @@ class Layout:
     @property
     def linked(self) -> Path:
         return self.root / "shim" / "linked"
+
+    @property
+    def parts(self) -> Path:
+        return self.root / "shim" / "parts"
 
     @property
     def lock(self) -> Path:

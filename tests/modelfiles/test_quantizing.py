@@ -116,7 +116,6 @@ def test_parts_are_found_by_their_names(store: Store) -> None:
     make(store, engine, files=files)
     assert engine.jobs[0].source.name == "model-00001-of-00002.gguf"
     assert engine.sources == ["model-00001-of-00002.gguf", "model-00002-of-00002.gguf"]
-    assert not engine.jobs[0].source.exists()
     assert [layer.kind for layer in store.load(parse_name("m")).layers] == ["model"]
 
 
