@@ -123,9 +123,9 @@ def _shown(client: Client, model: str, *, insecure: bool) -> JSON:
     try:
         fetch(client, model, insecure=insecure)
     except ServerRefused as refused:
-        if refused.status != 404:
+        if refused.status < 400:
             raise
-        # This server fetches nothing.
+        # Refused before it began: this server fetches nothing.
         hint = "'shim list' shows what is there, 'shim create' makes a model of a GGUF file"
         raise CommandError(str(missing), hint) from refused
     return client.post("/api/show", {"model": model})
