@@ -42,6 +42,15 @@ class Budget:
         size = len(value) if type(value) is str else measure(value, self.left)
         self.charge(size * times)
 
+    def charge_margins(self, value: object, indent: int) -> None:
+        """Take what the blanks before every line cost where `value` is written with a line for each part."""
+        level = [value]
+        depth = 0
+        while level:
+            self.charge(indent * depth * len(level))
+            level = [part for one in level for part in _inside(one)]
+            depth += 1
+
     def metered(self, items: object) -> object:
         """`items`, paid for: at once where their number is known, else one by one as they are taken."""
         if isinstance(items, Sized):
@@ -77,6 +86,12 @@ def _own_size(part: object) -> int:
     if isinstance(part, int):
         return ITEM_COST + part.bit_length() // 3
     return ITEM_COST * (1 + len(part)) if isinstance(part, Sized) else ITEM_COST
+
+
+def _inside(part: object) -> Iterable[object]:
+    if isinstance(part, Mapping):
+        return part.values()
+    return part if isinstance(part, list | tuple) else ()
 
 
 def _parts(part: object) -> Iterable[object]:

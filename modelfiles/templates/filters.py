@@ -22,11 +22,12 @@ from modelfiles.templates.guards import (
     charge_join,
     charge_replacement,
     charge_width,
+    check_number,
     check_stripped,
 )
 
 _words = str.split
-LIGHT = frozenset(_words("abs attr count d default first float int items last length list reverse"))
+LIGHT = frozenset(_words("abs attr count d default first float items last length list reverse"))
 HEAVY = frozenset(
     _words(
         "capitalize dictsort groupby lower map max min reject rejectattr select selectattr sort title "
@@ -100,7 +101,9 @@ def to_json(
     """JSON as templates expect it: nothing escaped for HTML, `", "` and `": "` between parts."""
     if not 0 <= (indent or 0) <= _MAX_INDENT:
         raise TemplateError(f"a chat template may not indent JSON by {indent!r}")
-    budget_of(context).charge_text(value, 1 + (indent or 0))
+    budget_of(context).charge_text(value)
+    if indent:
+        budget_of(context).charge_margins(value, indent)
     return json.dumps(
         value,
         ensure_ascii=ensure_ascii,
@@ -130,6 +133,14 @@ def escape_html(context: Context, value: Any) -> str:
 def safe(value: Any) -> Any:
     """There is no HTML here, so nothing to mark."""
     return value
+
+
+@pass_context
+def whole(context: Context, value: Any, default: int = 0, base: int = 10) -> int:
+    budget_of(context).charge_text(value)
+    number: int = FILTERS["int"](value, default, base)
+    check_number(number)
+    return number
 
 
 def round_number(value: float, precision: int = 0, method: str = "common") -> float:
@@ -163,8 +174,10 @@ def is_in(context: Context, value: Any, container: Any) -> bool:
 
 def charge_search(budget: Budget, container: Any) -> None:
     """Pay for looking something up in `container`."""
-    if isinstance(container, str | list | tuple):
-        budget.charge_text(container)
+    if isinstance(container, str | list | tuple | ValuesView | ItemsView):
+        budget.charge_text(list(container) if isinstance(container, ValuesView | ItemsView) else container)
+    elif isinstance(container, range):
+        budget.charge(len(container))
 
 
 def budget_of(context: Context) -> Budget:
@@ -194,6 +207,7 @@ PAID: dict[str, Callable[..., Any]] = {
     "format": format_text,
     "from_json": from_json,
     "indent": indent,
+    "int": whole,
     "join": join,
     "replace": replace,
     "round": round_number,

@@ -13,7 +13,7 @@ from typing import Any
 from modelfiles.errors import TemplateError
 from modelfiles.templates.budget import ITEM_COST, Budget
 
-_MAX_BITS = 32_768
+_MAX_BITS = 1_024
 _MAX_WIDTH = 1_000
 _MAX_STRIPPED = 256
 # Field widths that pad, and those that are taken from an argument.
@@ -34,7 +34,8 @@ _METHODS: Mapping[type, frozenset[str]] = {
     tuple: frozenset(_words("count index")),
     dict: frozenset(_words("copy get items keys values")),
 }
-_FREE_METHODS = frozenset(_words("append get items keys pop startswith endswith values"))
+_FREE_METHODS = frozenset(_words("append items keys values"))
+_CHEAP_METHODS = frozenset(_words("get pop startswith endswith"))
 
 
 def operate(budget: Budget, sign: str, left: Any, right: Any) -> Any:
@@ -63,7 +64,9 @@ def check_method(budget: Budget, method: Any, args: tuple[Any, ...], kwargs: Map
     owner, name = method.__self__, method.__name__
     if name not in _METHODS.get(type(owner), ()):
         raise TemplateError(f"a chat template may not call {name!r} of a {type(owner).__name__}")
-    if name not in _FREE_METHODS:
+    if name in _CHEAP_METHODS:
+        _charge_cheap(budget, owner, args)
+    elif name not in _FREE_METHODS:
         budget.charge_text(owner)
         charge = _METHOD_COSTS.get(name)
         if charge is not None:
@@ -110,11 +113,20 @@ def safe_key(key: Any) -> Any:
     raise TemplateError(f"a {type(key).__name__} is no key for a mapping in a chat template")
 
 
-def format_time(now: datetime, text: str) -> str:
+def format_time(budget: Budget, now: datetime, text: str) -> str:
     """`strftime_now` of templates, for the moment `now`."""
     if _WIDE_TIME.search(text) or len(text) > _MAX_WIDTH:
         raise TemplateError("a chat template asks for a date in no sensible format")
-    return now.strftime(text)
+    told = now.strftime(text)
+    budget.charge(len(told))
+    return told
+
+
+def check_number(value: Any) -> Any:
+    """`value`, which is no number that is slow to work with."""
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        raise TemplateError("a chat template may not work with numbers that large")
+    return value
 
 
 def _check_numbers(sign: str, left: int, right: int) -> None:
@@ -128,6 +140,14 @@ def _charge_repetition(budget: Budget, left: Any, right: Any) -> None:
     if isinstance(count, int) and isinstance(items, Sized):
         cost = 1 if isinstance(items, str) else ITEM_COST
         budget.charge(max(0, count) * len(items) * cost)
+
+
+def _charge_cheap(budget: Budget, owner: Any, args: tuple[Any, ...]) -> None:
+    """What is paid for is what is looked for, and the items that move up where one is taken out in front."""
+    if args and isinstance(args[0], str | tuple):
+        budget.charge_text(args[0])
+    elif args and type(owner) is list:
+        budget.charge(len(owner) // 64)
 
 
 def _charge_split(budget: Budget, text: str, args: tuple[Any, ...]) -> None:

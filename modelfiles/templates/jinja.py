@@ -34,6 +34,7 @@ FALLBACK_SOURCE = (
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 _PROBED_AT = datetime(2026, 1, 1)  # any moment will do
 _PROBE = "nine small otters"
+_PROBING_UNITS = 8_000_000
 _COUNT = Tool(
     "count",
     {
@@ -70,8 +71,16 @@ class ChatTemplate:
         self._environment = PromptEnvironment()
         self._code = self._environment.compile_source(source)
         self._short_ids = "[TOOL_CALLS]" in source
-        self._form = _find_form(self._render)
-        self._losses = _find_losses(self._render, self._form)
+        budget = Budget(_PROBING_UNITS)  # for all attempts together
+
+        def tried(conversation: Conversation, form: Form) -> str:
+            try:
+                return self._render(conversation, form, budget)
+            except TemplateError:
+                return ""
+
+        self._form = _find_form(tried)
+        self._losses = _find_losses(tried, self._form)
 
     def render(self, conversation: Conversation) -> str:
         """The prompt's text, up to where the model goes on.
@@ -115,7 +124,7 @@ class ChatTemplate:
             yield tuple(map(described, tools))
             yield tuple(map(opened, tools))
 
-    def _render(self, conversation: Conversation, form: Form) -> str:
+    def _render(self, conversation: Conversation, form: Form, budget: Budget | None = None) -> str:
         variables = {
             "datetime": f"{conversation.now:%b %d %Y %H:%M:%S}",
             **thinking_variables(self.source, conversation.thinking),
@@ -126,13 +135,13 @@ class ChatTemplate:
             "bos_token": conversation.bos,
             "eos_token": conversation.eos,
         }
-        environment = self._environment.for_rendering(Budget.for_input(variables))
+        environment = self._environment.for_rendering(budget or Budget.for_input(variables))
         return _run(self._template(environment, conversation.now), variables)
 
     def _template(self, environment: PromptEnvironment, now: datetime) -> Template:
         functions: dict[str, Any] = {
             "raise_exception": _refuse,
-            "strftime_now": lambda text: format_time(now, text),
+            "strftime_now": lambda text: format_time(environment.budget, now, text),
         }
         return Template.from_code(environment, self._code, {**environment.globals, **functions})
 
@@ -162,7 +171,7 @@ def _find_losses(render: Callable[[Conversation, Form], str], form: Form) -> Los
     def loses(*messages: Message) -> bool:
         # Some show results only beside the tools themselves.
         tried = [Conversation(messages, _PROBED_AT, tools) for tools in ((), (_COUNT,))]
-        texts = [text for conversation in tried if (text := _tried(render, conversation, form))]
+        texts = [text for conversation in tried if (text := render(conversation, form))]
         return bool(texts) and not any(_PROBE in text for text in texts)
 
     return Losses(
@@ -178,22 +187,15 @@ def _find_form(render: Callable[[Conversation, Form], str]) -> Form:
     asked = Conversation((Message("user", _PROBE),), _PROBED_AT)
     choices = product((False, True), repeat=2)
     forms = [Form(content_as_parts=parts, tools_as_list=listed) for parts, listed in choices]
-    form = next((form for form in forms if _PROBE in _tried(render, asked, form)), Form())
+    form = next((form for form in forms if _PROBE in render(asked, form)), Form())
     call = ToolCall("count", {"probe": _PROBE}, id="000000001")
     called = replace(asked, messages=(*asked.messages, Message("assistant", tool_calls=(call,))))
     # A template that wants text prints an object as Python would.
-    if _tells_call(_tried(render, called, form)):
+    if _tells_call(render(called, form)):
         return form
     text = replace(form, arguments_as_text=True)
-    return text if _tells_call(_tried(render, called, text)) else form
+    return text if _tells_call(render(called, text)) else form
 
 
 def _tells_call(prompt: str) -> bool:
     return prompt.count(_PROBE) > 1 and f"{{'probe': '{_PROBE}'}}" not in prompt
-
-
-def _tried(render: Callable[[Conversation, Form], str], conversation: Conversation, form: Form) -> str:
-    try:
-        return render(conversation, form)
-    except TemplateError:
-        return ""

@@ -7,6 +7,7 @@ import pytest
 
 from modelfiles.errors import TemplateError, TemplateRefused
 from modelfiles.messages import Message, ToolCall, tool_from_json
+from modelfiles.templates.budget import Budget
 from modelfiles.templates.jinja import FALLBACK_SOURCE, ChatTemplate, Conversation
 from modelfiles.templates.switches import Thinking
 from modelfiles.templates.tags import THINK
@@ -234,3 +235,19 @@ def test_tools_without_properties_and_with_open_ones() -> None:
         {"function": {"name": "f", "parameters": {"properties": {"deep": {"type": "object"}}}}}
     )
     assert ChatTemplate(source).render(Conversation((USER,), NOW, (holding,))) == "objectHi <b>"
+
+
+def test_finding_out_what_a_template_wants_has_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    class Counted(Budget):
+        def __init__(self, units: int) -> None:
+            made.append(units)
+            super().__init__(units)
+
+    monkeypatch.setattr("modelfiles.templates.jinja.Budget", Counted)
+    hostile = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    template = ChatTemplate(hostile)
+    assert len(made) == 1
+    with pytest.raises(TemplateError, match="far more work"):
+        show(template, USER)

@@ -6,7 +6,7 @@ from jinja2 import TemplateError as JinjaError
 
 from modelfiles.errors import TemplateError
 from modelfiles.templates.budget import Budget
-from modelfiles.templates.sandbox import MAX_SOURCE_CHARACTERS, PromptEnvironment
+from modelfiles.templates.sandbox import MAX_NODES, MAX_SOURCE_CHARACTERS, PromptEnvironment
 
 UNITS = 300_000
 # Ours, the sandbox's, and what Python raises for a range or a loader that is not there.
@@ -118,11 +118,45 @@ def test_what_templates_use(source: str, expected: str | None) -> None:
         "{% include 'other' %}",
         "{% for i in range(9999) %}{{ big.split('x')|length }}{% endfor %}",
         "{{ big.strip(big) }}{{ big|trim(big) }}",
+        # Bodies and arguments that are long themselves
+        "{% for i in range(9999) %}" + "{% set a = i %}" * 100 + "{% endfor %}",
+        "{% macro m() %}" + "{% set a = 1 %}" * 500 + "{% endmacro %}{% for i in range(999) %}"
+        "{% set _ = m() %}{% endfor %}",
+        "{% block b %}" + "{% set a = 1 %}" * 500 + "{% endblock %}{% for i in range(999) %}"
+        "{% set _ = self.b() %}{% endfor %}",
+        "{% for i in range(9999) %}{% if [" + "i," * 100 + "] %}{% endif %}{% endfor %}",
+        "{% macro m() %}{{ varargs|length }}{% endmacro %}{% for i in range(99) %}{{ m(*big) }}{% endfor %}",
+        "{% set ns = namespace(d={}) %}{% for i in range(9999) %}{% set ns.d = dict(ns.d, **{'k' ~ i: 1}) %}"
+        "{% endfor %}",
+        # Numbers
+        "{% set x = 2 ** 16000 %}",
+        "{{ 0x" + "f" * 300 + " }}",
+        "{{ big|replace('x', 'f')|int(base=16) }}",
+        # Looking for what is not there
+        "{% for i in range(999) %}{% if 'a' in range(9999) %}{% endif %}{% endfor %}",
+        "{% for i in range(9999) %}{% if 'a' in wide.values() %}{% endif %}{% endfor %}",
+        "{% for i in range(9999) %}{% if big.startswith(big ~ 'x') %}{% endif %}{% endfor %}",
+        # Keys that take for ever to hash
+        *(
+            "{% set ns = namespace(x=(1,)) %}{% for i in range(99) %}{% set ns.x = (ns.x, ns.x) %}"
+            "{% endfor %}{{ " + use + " }}"
+            for use in (
+                "ns.x in wide",
+                "wide[ns.x]",
+                "wide.get(ns.x)",
+                "dict([(ns.x, 1)])",
+                "[ns.x]|unique|list",
+            )
+        ),
+        # Blanks
+        "{% set ns = namespace(x=range(999)|list) %}{% for i in range(99) %}{% set ns.x = [ns.x] %}"
+        "{% endfor %}{{ ns.x|tojson(indent=64)|length }}",
+        "{% set l = big|list %}{% for i in range(9999) %}{% set _ = l.append(l.pop(0)) %}{% endfor %}",
     ],
 )
 def test_no_template_gets_far(source: str) -> None:
     with pytest.raises(STOPPED):
-        render(source, big="x" * 10_000, xs=[1], tree=[1, 2], messages=[])
+        render(source, big="x" * 10_000, xs=[1], tree=[1, 2], messages=[], wide=dict.fromkeys(range(99)))
 
 
 @pytest.mark.parametrize(
@@ -135,6 +169,9 @@ def test_no_template_gets_far(source: str) -> None:
         ("{% for x in xs %}" * 30 + "{% endfor %}" * 30, "nested too deeply"),
         ("{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}", "nested too deeply"),
         ("x" * (MAX_SOURCE_CHARACTERS + 1), "more than"),
+        ("{{ a }}" * MAX_NODES, "parts"),
+        ("{% macro m() %}{% endmacro %}" * (MAX_NODES // 4), "parts"),
+        ("{{ " + "9" * 2000 + " }}", "numbers that large"),
         ("{{ '" + "x" * 1000 + "' * 1000000 }}", None),
     ],
 )
@@ -144,6 +181,21 @@ def test_broken_source_is_told_when_it_is_compiled(source: str, message: str | N
         return
     with pytest.raises(TemplateError, match=message):
         PromptEnvironment().compile_source(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{% set j = joiner(', ') %}{% for x in xs %}{{ j() }}{{ x }}{% endfor %}", "1, 2"),
+        ("{% set c = cycler('a', 'b') %}{{ c.next() }}{{ c.next() }}{{ c.next() }}", "aba"),
+        ("{{ '12'|int + '0x1f'|int(base=16) + 'x'|int(7) }}", "50"),
+        ("{{ ('a', 1) in [('a', 1)] }}{{ 2 in d.values() }}{{ 3 in range(4) }}", "TrueTrueTrue"),
+        ("{{ dict([('a', 1)], b=2)|tojson(indent=2) }}", '{\n  "a": 1,\n  "b": 2\n}'),
+        ("{% block b %}x{% endblock %}{{ self.b() }}", "xx"),
+    ],
+)
+def test_rarer_things_that_templates_use(source: str, expected: str) -> None:
+    assert render(source, xs=[1, 2], d={"a": 2}) == expected
 
 
 def test_renderings_do_not_share_a_budget() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelfiles.messages import Message
@@ -207,6 +207,7 @@ def test_system_texts_that_are_dropped_are_no_difference() -> None:
     assert found.name == "chatml"
 
 
+@settings(max_examples=20)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1).map(str.strip).filter(bool))
 def test_a_models_own_system_text_is_taken_over(text: str) -> None:
     literal = "".join(f"\\U{ord(char):08x}" for char in text)
