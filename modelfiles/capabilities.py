@@ -61,9 +61,9 @@ def template_language(
     )
 
 
-def chat_template(package: Package, gguf: GGUF | None) -> str:
+def chat_template(package: Package, gguf: GGUF | None, *, go_template: bool | None = None) -> str:
     """The template that `show` shows: the one that counts."""
-    if gguf is not None and template_language(package, gguf) == "jinja":
+    if gguf is not None and template_language(package, gguf, go_template=go_template) == "jinja":
         return gguf.chat_template
     return package.template or BARE
 

@@ -90,9 +90,17 @@ def details(package: Package, gguf: GGUF | None) -> Details:
 
 
 def show(
-    package: Package, gguf: GGUF | None, projectors: Sequence[GGUF] = (), options: ShowOptions | None = None
+    package: Package,
+    gguf: GGUF | None,
+    projectors: Sequence[GGUF] = (),
+    options: ShowOptions | None = None,
+    *,
+    go_template: bool | None = None,
 ) -> ShowInfo:
-    """Everything about a model. For `verbose`, the headers must have been read with their arrays."""
+    """Everything about a model. For `verbose`, the headers must have been read with their arrays.
+
+    `go_template` as in `modelfiles.capabilities`.
+    """
     options = options or ShowOptions()
     shown = replace(package, system=options.system or package.system)
     config = package.config
@@ -100,14 +108,14 @@ def show(
         license="\n".join(package.licenses),
         modelfile=modelfile_text(shown, {**package.parameters, **options.options}),
         parameters=parameters_text(package.parameters),
-        template=chat_template(package, gguf),
+        template=chat_template(package, gguf, go_template=go_template),
         system=shown.system,
         details=_repaired(details(package, gguf), gguf),
         messages=package.messages,
         model_info=_remote_info(package) if gguf is None else metadata(gguf, verbose=options.verbose),
         projector_info=metadata(projectors[0], verbose=options.verbose) if projectors else {},
         tensors=tuple(TensorLine(item.name, item.type, item.shape) for item in gguf.tensors) if gguf else (),
-        capabilities=capabilities(package, gguf, projectors),
+        capabilities=capabilities(package, gguf, projectors, go_template=go_template),
         modified_ns=package.modified_ns,
         requires=config.requires,
         remote_model=config.remote_model,

@@ -54,6 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     threading.Thread(target=leave_with_stdin, daemon=True).start()
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write(str(_OOM_SCORE))
+    os.nice(5)  # people who wait for an answer come first
     start()
     return quantize(order)
 

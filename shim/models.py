@@ -49,11 +49,20 @@ class Summary:
 class Models:
     """Made once; its methods may be called at the same time."""
 
-    def __init__(self, store: Store, headers: Headers, threads: Threads, runners: Runners) -> None:
+    def __init__(
+        self,
+        store: Store,
+        headers: Headers,
+        threads: Threads,
+        runners: Runners,
+        *,
+        go_template: bool | None = None,
+    ) -> None:
         self._store = store
         self._headers = headers
         self._threads = threads
         self._runners = runners
+        self._go_template = go_template
         self._told: dict[str, tuple[Details, tuple[str, ...]]] = {}
 
     async def summaries(self) -> list[Summary]:
@@ -103,7 +112,7 @@ class Models:
         known = self._told.get(package.digest)
         if known is None:
             header = self._header_if_sound(package.model_paths)
-            known = (details(package, header), capabilities(package, header))
+            known = (details(package, header), capabilities(package, header, go_template=self._go_template))
             if header is not None:
                 self._told[package.digest] = known
         return Summary(package, *known)
@@ -122,7 +131,8 @@ class Models:
         package = self._store.load(name)
         read = _read_with_arrays if options.verbose else self._headers.read
         header = read(*package.model_paths) if package.model_paths else None
-        return show(package, header, [read(path) for path in package.projectors], options)
+        projectors = [read(path) for path in package.projectors]
+        return show(package, header, projectors, options, go_template=self._go_template)
 
 
 def _read_with_arrays(*paths: Path) -> GGUF:

@@ -120,6 +120,19 @@ class Store:
         """A blob whose content comes bit by bit: `write`, then `finish` or `abort`."""
         return self._blobs.writer()
 
+    def take_file(self, path: Path, digest: str) -> None:
+        """Make a file of the same disk a blob by moving it. Its content must have been proven and synced."""
+        with self._locked():
+            self._blobs.take(path, digest)
+            self._records.drop(digest)
+
+    def blob_size(self, digest: str) -> int | None:
+        """None if there is no such blob."""
+        try:
+            return self._blobs.size(digest)
+        except BlobNotFound:
+            return None
+
     def use_blob(self, digest: str, media_type: str, *, from_: str = "", name: str = "") -> Layer:
         """A layer of a blob that is there, which thereby counts as used. Raises BlobNotFound."""
         self._linker.use(digest)
@@ -177,7 +190,6 @@ class Store:
     def prune(self, *, age_ns: int = HOUR_NS) -> PruneReport:
         """Remove what no model needs and nobody touched within `age_ns`; nothing if a manifest is damaged."""
         with self._locked():
-            self._rename_old_blobs()
             abandoned = self.remove_abandoned()
             try:
                 manifests = [self.manifest(name) for name in self.names()]
@@ -196,8 +208,10 @@ class Store:
     def remove_abandoned(self) -> list[str]:
         """Remove what processes that were killed left half-written; return the names of these files.
 
-        Happens by itself whenever something is written to the same folder.
+        Happens by itself whenever something is written to the same folder. Blobs of a very old store get the
+        names that they have today.
         """
+        self._rename_old_blobs()
         return [
             *self._blobs.remove_abandoned(),
             *self._manifests.remove_abandoned(),

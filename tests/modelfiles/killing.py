@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from modelfiles.create import CreateRequest, create
+from modelfiles.quantizing import Job
 from modelfiles.store import Store
 
 _OURS = os.sep + "modelfiles" + os.sep
@@ -35,14 +36,30 @@ def linked(folder: Path) -> None:
     create(store, request, lambda item: None)
 
 
-def joined(folder: Path) -> None:
+def parts(folder: Path) -> None:
     """Make a model of three parts that are in the store, over one that is there."""
     store = Store(folder / "models")
     files = {path.name: store.link_file(path).digest for path in sorted(folder.glob("x-*.gguf"))}
     create(store, CreateRequest(model="m", files=files, system="new"), lambda item: None)
 
 
-JOBS: dict[str, Callable[[Path], None]] = {"linked": linked, "joined": joined}
+def quantized(folder: Path) -> None:
+    """Link a file and make a model of it whose weights are written anew."""
+    store = Store(folder / "models")
+    files = {"weights.gguf": store.link_file(folder / "weights.gguf").digest}
+    request = CreateRequest(model="m", files=files, system="new", quantize="F16", allow_requantize=True)
+    create(store, request, lambda item: None, quantizer=_rewrite)
+
+
+def _rewrite(job: Job, done: Callable[[int], None]) -> None:
+    data = job.source.read_bytes()
+    with job.target.open("r+b") as file:
+        for at in range(0, len(data), 4096):
+            file.write(data[at : at + 4096])
+            done(at)
+
+
+JOBS: dict[str, Callable[[Path], None]] = {"linked": linked, "parts": parts, "quantized": quantized}
 
 
 class _Reaper:
