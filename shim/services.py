@@ -65,7 +65,7 @@ async def open_services(settings: Settings) -> Services:
     store = Store(settings.models, noprune=settings.no_prune)
     headers = Headers()
     supervisor = Supervisor(supervisor_settings(settings), check=_canary(settings))
-    models = Models(store, headers, threads, supervisor)
+    models = Models(store, headers, threads, supervisor, go_template=settings.go_template)
     resolver = Resolver(store, headers, threads, go_template=settings.go_template)
     defaults = option_defaults(settings)
     generations = Generations(resolver, supervisor, defaults)
