@@ -21,7 +21,10 @@ from runtime.exits import describe_exit
 
 
 class VocabularyProcess:
-    """One vocabulary; a context manager, which ends the process. LoadFailed where it cannot be read."""
+    """One vocabulary; a context manager, which ends the process. LoadFailed where it cannot be read.
+
+    `told` are fields of `runtime.events.EngineInfo`: special tokens, and whether some are put around texts.
+    """
 
     def __init__(self, path: Path, *, command: Sequence[str] = ()) -> None:
         chosen = tuple(command) or (sys.executable, "-m", "runtime.vocabulary_worker")
@@ -30,14 +33,10 @@ class VocabularyProcess:
             [*chosen, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log
         )
         try:
-            about = self._read()
+            self.told = self._read()
         except LoadFailed:
             self.close()
             raise
-        self.bos = int(about["bos"])
-        self.eos = int(about["eos"])
-        self.adds_bos = bool(about["adds_bos"])
-        self.size = int(about["size"])
 
     def __enter__(self) -> Self:
         return self

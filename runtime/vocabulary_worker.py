@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from runtime.binding.vocabulary import Vocabulary
 
 
+def told(vocabulary: Vocabulary) -> dict[str, object]:
+    """The first line: fields of `runtime.events.EngineInfo`."""
+    tokens = {"bos": vocabulary.bos, "eos": vocabulary.eos, "add_bos": vocabulary.adds_bos}
+    return {"n_vocab": vocabulary.size, **tokens, **vocabulary.special()}
+
+
 def answer(vocabulary: Vocabulary, request: Mapping[str, Any]) -> dict[str, object]:
     """{"text", "add_special"} -> {"tokens"}; {"tokens"} -> {"pieces": base64}. BadOptions for a wrong id."""
     if "text" in request:
@@ -32,8 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         from runtime.binding.vocabulary_file import open_vocabulary
 
         with open_vocabulary(arguments[0]) as vocabulary:
-            _write({"bos": vocabulary.bos, "eos": vocabulary.eos, "adds_bos": vocabulary.adds_bos,
-                    "size": vocabulary.size})  # fmt: skip
+            _write(told(vocabulary))
             for line in sys.stdin.buffer:
                 try:
                     _write(answer(vocabulary, json.loads(line)))

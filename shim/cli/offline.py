@@ -12,7 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
+from modelfiles.errors import TemplateError
 from modelfiles.store import Store
+from modelfiles.templates.go_prompt import GoPrompt
 from runtime.events import EngineInfo
 from runtime.lease import Lease
 from runtime.options import LoadOptions
@@ -20,11 +22,14 @@ from runtime.supervisor import LoadedModel, ModelSpec
 from runtime.vocabulary import VocabularyProcess
 from shim.bridge import Threads
 from shim.chat import ChatService
+from shim.cli.rendering import RenderFailed, Stage
 from shim.complete import CompletionService
+from shim.errors import model_not_found
+from shim.fitting import adds_special
 from shim.generation import Generations, Outcome, Shown
 from shim.headers import Headers
 from shim.requests import ChatRequest, GenerateRequest
-from shim.resolve import Resolver
+from shim.resolve import Resolver, Target
 from shim.services import option_defaults
 from shim.settings import Settings
 
@@ -46,23 +51,37 @@ class Prompt:
 
 
 def prompt_of(settings: Settings, request: ChatRequest | GenerateRequest, *, tokens: bool) -> Prompt:
-    """Blocking. Raises ApiError, TemplateError, StoreError, BadGGUF and LoadFailed."""
+    """Blocking. Raises ApiError, RenderFailed, StoreError, BadGGUF and LoadFailed."""
     return asyncio.run(_prompt(settings, replace(request, debug_render_only=True), tokens=tokens))
 
 
 async def _prompt(settings: Settings, request: ChatRequest | GenerateRequest, *, tokens: bool) -> Prompt:
     threads, engine = Threads(), _VocabularyOnly()
-    resolver = Resolver(
-        Store(settings.models), Headers(), threads, go_template=settings.go_template
-    )
+    resolver = Resolver(Store(settings.models), Headers(), threads, go_template=settings.go_template)
     try:
-        outcome = await _open(Generations(resolver, engine, option_defaults(settings)), request)
+        try:
+            outcome = await _open(Generations(resolver, engine, option_defaults(settings)), request)
+        except TemplateError as error:
+            target = await resolver.find(request.model, if_empty=model_not_found(""))
+            raise RenderFailed(_stage(target, request), str(error)) from error
         if not isinstance(outcome, Shown):
             return Prompt(None)
         return Prompt(outcome.prompt, tuple(engine.tokens_of(outcome.prompt)) if tokens else ())
     finally:
         engine.close()
         threads.close()
+
+
+def _stage(target: Target, request: ChatRequest | GenerateRequest) -> Stage:
+    """Whether the template that failed can be read at all."""
+    try:
+        if isinstance(request, GenerateRequest) and request.template:
+            GoPrompt(request.template)
+        else:
+            target.templates.choose(tools=isinstance(request, ChatRequest) and bool(request.tools))
+    except TemplateError:
+        return "parse"
+    return "exec"
 
 
 async def _open(generations: Generations, request: ChatRequest | GenerateRequest) -> Outcome:
@@ -100,8 +119,9 @@ class _VocabularyOnly:
         """As the engine would read the prompt: a begin sign that is written in it is not put there twice."""
         assert self.vocabulary is not None
         vocabulary = self.vocabulary
-        bos = vocabulary.detokenize([vocabulary.bos]) if vocabulary.bos >= 0 else ""
-        ids = vocabulary.tokenize(prompt, add_special=not (bos and prompt.startswith(bos)))
+        bos = vocabulary.told["bos"]
+        text = vocabulary.detokenize([bos]) if bos >= 0 else ""
+        ids = vocabulary.tokenize(prompt, adds_special(prompt, text))
         return [Token(token, piece) for token, piece in zip(ids, vocabulary.pieces(ids), strict=True)]
 
     def close(self) -> None:
@@ -134,18 +154,15 @@ def _info(vocabulary: VocabularyProcess, num_ctx: int) -> EngineInfo:
         num_ctx=num_ctx,
         num_parallel=1,
         n_ctx_train=num_ctx,
-        n_vocab=vocabulary.size,
         n_layer=0,
         is_hybrid=False,
         is_recurrent=False,
         can_shift=True,
-        bos=vocabulary.bos,
-        eos=vocabulary.eos,
-        add_bos=vocabulary.adds_bos,
         model_bytes=0,
         device_bytes=0,
         host_bytes=0,
         extra_buffers=False,
         llama_version="",
         load_seconds=0.0,
+        **vocabulary.told,
     )

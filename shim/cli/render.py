@@ -76,10 +76,9 @@ def _of_template(file: str, language: str | None, body: bytes) -> str:
 def _of_model(model: str, body: bytes, *, tokens: bool) -> None:
     from dataclasses import replace
 
-    from modelfiles.errors import ModelfilesError, TemplateError
+    from modelfiles.errors import ModelfilesError
     from runtime.errors import RuntimeFailure
     from shim.cli.offline import prompt_of
-    from shim.cli.rendering import RenderFailed
     from shim.cli.request_files import read_request
     from shim.errors import ApiError
     from shim.settings import choose_libraries, settings_of_this_process
@@ -89,8 +88,6 @@ def _of_model(model: str, body: bytes, *, tokens: bool) -> None:
     request = read_request(body).request
     try:
         prompt = prompt_of(settings, replace(request, model=model), tokens=tokens)
-    except TemplateError as error:
-        raise RenderFailed(getattr(error, "stage", None) or "exec", str(error)) from error
     except ApiError as error:
         hint = "'shim list' lists the models" if error.status == 404 else ""
         raise CommandError(str(error), hint) from error

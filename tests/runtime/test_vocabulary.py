@@ -20,8 +20,8 @@ def test_texts_to_tokens_and_back(dense_gguf: Path) -> None:
         assert vocabulary.detokenize(tokens) == "<|im_start|>user\nHello, 世界"
         assert vocabulary.pieces(tokens)[0] == b"<|im_start|>"
         assert vocabulary.tokenize("") == []
-        assert (vocabulary.size, vocabulary.adds_bos) == (49152, False)
-        assert vocabulary.detokenize([vocabulary.bos, vocabulary.eos]) == "<|im_start|><|im_end|>"
+        assert (vocabulary.told["n_vocab"], vocabulary.told["add_bos"]) == (49152, False)
+        assert vocabulary.detokenize([vocabulary.told["bos"], vocabulary.told["eos"]]) == "<|im_start|><|im_end|>"
         with pytest.raises(LoadFailed, match="token 49152 is not in the vocabulary"):
             vocabulary.pieces([49152])
         assert vocabulary.tokenize("still there") != []

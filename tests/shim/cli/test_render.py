@@ -122,6 +122,37 @@ def store(
     return server, prompts
 
 
+GO = "{{ if .Suffix }}<PRE>{{ .Prompt }}<SUF>{{ .Suffix }}<MID>{{ else }}{{ .System }}|{{ .Prompt }}{{ end }}"
+BROKEN = '{{ range .Messages }}{{ template "none" . }}{{ end }}'
+
+
+@pytest.mark.live
+def test_go_templates_of_models(
+    shim: Shim, start_server: StartServer, dense_gguf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = start_server(SHIM_ENGINE="fake", OLLAMA_GO_TEMPLATE="1")
+    server.create("filler", dense_gguf, f'TEMPLATE """{GO}"""', "SYSTEM S")
+    server.create("faulty", dense_gguf, f'TEMPLATE """{BROKEN}"""')
+    server.stop()
+    monkeypatch.setenv("OLLAMA_MODELS", str(server.store))
+    monkeypatch.setenv("OLLAMA_GO_TEMPLATE", "1")
+
+    def prompt(model: str, request: dict[str, object]) -> tuple[int, str, str]:
+        result = shim("render", model, stdin=json.dumps(request).encode())
+        return result.code, result.out, result.err
+
+    assert prompt("filler", {"prompt": "a", "suffix": "b"}) == (0, "<PRE>a<SUF>b<MID>", "")
+    assert prompt("filler", {"prompt": "a"}) == (0, "S|a", "")
+    assert prompt("filler", {"prompt": "a", "template": "[{{ .Prompt }}]"}) == (0, "[a]", "")
+    code, out, err = prompt("filler", {"prompt": "a", "template": "[{{ .Prompt }"})
+    assert (code, out) == (1, "")
+    assert err.startswith("parse: template: :1: ")
+    code, out, err = prompt("faulty", CHAT)
+    assert (code, out) == (1, "")
+    assert err.startswith("exec: template: :1:")
+    assert 'template "none" not defined' in err
+
+
 REQUESTS: list[tuple[str, dict[str, object]]] = [
     ("/api/chat", CHAT),
     ("/api/chat", {**CHAT, "think": False}),
