@@ -91,7 +91,57 @@ _OURS = (
               ollama=False),
 )  # fmt: skip
 
-PARAMETERS: Mapping[str, Parameter] = MappingProxyType({item.name: item for item in _OLLAMA + _OURS})
+# llama.cpp's samplers under its own names.
+_SAMPLERS = (
+    Parameter("top_n_sigma", "float", -1.0, "sampling", "drop tokens N deviations below the best; -1 off",
+              ollama=False),
+    Parameter("xtc_probability", "float", 0.0, "sampling", "how often the best tokens are excluded; 0 off",
+              ollama=False),
+    Parameter("xtc_threshold", "float", 0.1, "sampling", "least probability of tokens that xtc excludes",
+              ollama=False),
+    Parameter("dynatemp_range", "float", 0.0, "sampling", "how far temperature follows the entropy; 0 off",
+              ollama=False),
+    Parameter("dynatemp_exponent", "float", 1.0, "sampling", "how the temperature follows the entropy",
+              ollama=False),
+    Parameter("dry_multiplier", "float", 0.0, "sampling", "penalty for going on with a repetition; 0 off",
+              ollama=False),
+    Parameter("dry_base", "float", 1.75, "sampling", "how that penalty grows with the repetition's length",
+              ollama=False),
+    Parameter("dry_allowed_length", "int", 2, "sampling", "tokens that may be repeated without that penalty",
+              ollama=False),
+    Parameter("dry_penalty_last_n", "int", 64, "sampling", "tokens looked back for that; -1 the context",
+              ollama=False),
+    Parameter("dry_sequence_breakers", "strings", None, "sampling", "text over which no repetition reaches",
+              ollama=False),
+    Parameter("adaptive_target", "float", -1.0, "sampling", "choose tokens near this probability; -1 off",
+              ollama=False),
+    Parameter("adaptive_decay", "float", 0.9, "sampling", "how slowly that choice adapts, 0 to 0.99",
+              ollama=False),
+    Parameter("min_keep", "int", 0, "sampling", "tokens that top_p, min_p, typical_p and xtc leave at least",
+              ollama=False, minimum=0),
+    Parameter("samplers", "strings", None, "sampling", "the samplers' names in the order in which they work",
+              ollama=False),
+    Parameter("ignore_eos", "bool", False, "sampling", "never end the reply by the model's own will",
+              ollama=False),
+    Parameter("logit_bias", "object", None, "sampling", "JSON object of tokens and what their logits gain",
+              ollama=False),
+)  # fmt: skip
+
+PARAMETERS: Mapping[str, Parameter] = MappingProxyType(
+    {item.name: item for item in _OLLAMA + _OURS + _SAMPLERS}
+)
+
+# Options of a request that a Modelfile cannot give: there, Ollama drops these names.
+REQUEST_OPTIONS: Mapping[str, Parameter] = MappingProxyType(
+    {
+        item.name: item
+        for item in (
+            Parameter("mirostat", "int", 0, "sampling", "keep the text's surprise constant: 0 off, 1 or 2"),
+            Parameter("mirostat_tau", "float", 5.0, "sampling", "the surprise that is aimed at"),
+            Parameter("mirostat_eta", "float", 0.1, "sampling", "how fast mirostat adapts"),
+        )
+    }
+)
 
 # Dropped with a warning, whatever their value.
 DEPRECATED = frozenset(

@@ -20,6 +20,7 @@ from runtime.binding.library import ffi, lib
 from runtime.binding.model import LoadedModel, load_model
 from runtime.binding.reports import Pending, Reports
 from runtime.binding.requests import NativeRequest, usable_stops
+from runtime.binding.sampling import NativeSampling
 from runtime.binding.vocabulary import Vocabulary
 from runtime.constraints import Constraints
 from runtime.embeddings import EmbeddingPlan, plan_embeddings, rerank_template
@@ -137,6 +138,12 @@ class NativeEngine:
     def submit(self, request: Submit) -> None:
         """Tokenise, fit to the context, queue. Never raises for a bad request: a Failed event answers it."""
         try:
+            sampling = NativeSampling(
+                request.sampling,
+                self.vocabulary,
+                self._loaded.num_ctx,
+                constrained=request.constraint is not None,
+            )
             tokens, truncated = self._prompt(request)
         except TooLong as problem:
             self._reject(request.id, lib.SHIM_FAILED_TOO_LONG, str(problem))
@@ -147,7 +154,7 @@ class NativeEngine:
         stops = usable_stops(request.sampling)
         echo = tokens if request.echo_tokens else None
         self._requests[request.id] = Pending(stops, echo, truncated)
-        native = NativeRequest(request, tokens, stops, self._keep(request.sampling, len(tokens)))
+        native = NativeRequest(request, sampling, tokens, stops, self._keep(request.sampling, len(tokens)))
         if request.constraint is None:
             self._queue(request.id, native)
             return

@@ -65,10 +65,14 @@ def _gbnf(source: str) -> str:
 
 
 def _regex(source: str) -> str:
-    from llguidance import LLMatcher
+    r"""A search in most languages; here the whole answer has to match, so anchors at both ends say nothing new.
 
-    # A search in most languages; here the whole answer has to match, so anchors say nothing new.
-    return str(LLMatcher.grammar_from_regex(_LAST_ANCHOR.sub(r"\1", source.removeprefix("^"))))
+    ``\d``, ``\w`` and ``\s`` mean ASCII, which every reader of the answer agrees to.
+    """
+    from llguidance import regex_to_lark
+
+    inside = _LAST_ANCHOR.sub(r"\1", source.removeprefix("^"))
+    return _lark(f"start: /{regex_to_lark(inside, 'dws')}/")
 
 
 def _lark(source: str) -> str:

@@ -59,7 +59,9 @@ class SamplingOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How the next token is chosen and when to stop; defaults are Ollama's.
 
     ``num_predict`` below 0 means until the model stops; ``seed`` -1 means a fresh one; ``num_keep`` below 0
-    keeps every prompt token when the context is shifted.
+    keeps every prompt token when the context is shifted. ``samplers``: names in the order in which they work;
+    empty for the usual one. ``logit_bias``: token ids, or texts that mean each of their tokens, and what is
+    added to their logits.
     """
 
     num_keep: int = 4
@@ -75,3 +77,23 @@ class SamplingOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     stop: tuple[str, ...] = ()
+    # llama.cpp's own, with its names and meanings
+    top_n_sigma: float = -1.0
+    xtc_probability: float = 0.0
+    xtc_threshold: float = 0.1
+    dynatemp_range: float = 0.0
+    dynatemp_exponent: float = 1.0
+    dry_multiplier: float = 0.0
+    dry_base: float = 1.75
+    dry_allowed_length: int = 2
+    dry_penalty_last_n: int = 64
+    dry_sequence_breakers: tuple[str, ...] = ("\n", ":", '"', "*")
+    mirostat: int = 0
+    mirostat_tau: float = 5.0
+    mirostat_eta: float = 0.1
+    adaptive_target: float = -1.0
+    adaptive_decay: float = 0.9
+    min_keep: int = 0
+    samplers: tuple[str, ...] = ()
+    ignore_eos: bool = False
+    logit_bias: tuple[tuple[int | str, float], ...] = ()

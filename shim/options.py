@@ -6,11 +6,13 @@ their odd status (500). Pure: what was ignored is returned, for the caller to lo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
-from modelfiles.parameters import DEPRECATED, PARAMETERS, Parameter
+from modelfiles.parameters import DEPRECATED, PARAMETERS, REQUEST_OPTIONS, Parameter
 from runtime.options import LoadOptions, SamplingOptions
 from shim.errors import go_quoted, server_error
 
@@ -60,8 +62,8 @@ class Merged:
 
 def merge(defaults: OptionDefaults, parameters: Values, request: Values) -> Merged:
     """The options of a request on a model with these parameters. ApiError for a value of the wrong type."""
-    from_model = _checked(parameters)
-    from_request = _checked(request)
+    from_model = _checked(parameters, PARAMETERS)
+    from_request = _checked(request, _OF_REQUESTS)
     given = from_model | from_request
     load_names = given.keys() & set(LoadOptions.__struct_fields__)
     return Merged(
@@ -70,7 +72,7 @@ def merge(defaults: OptionDefaults, parameters: Values, request: Values) -> Merg
         reply=_reply_options(given),
         explicit=frozenset(load_names),
         requested=frozenset(load_names & from_request.keys()),
-        ignored=tuple(name for name in request if name not in PARAMETERS),
+        ignored=tuple(name for name in request if name not in _OF_REQUESTS),
     )
 
 
@@ -79,11 +81,14 @@ def deprecated(name: str) -> bool:
     return name in DEPRECATED
 
 
-def _checked(values: Values) -> dict[str, object]:
+_OF_REQUESTS: Mapping[str, Parameter] = MappingProxyType({**PARAMETERS, **REQUEST_OPTIONS})
+
+
+def _checked(values: Values, known: Mapping[str, Parameter]) -> dict[str, object]:
     """Known options with values of the right type under their own names; an alias gives way to the name."""
     checked: dict[str, object] = {}
     for name, value in values.items():
-        parameter = PARAMETERS.get(name)
+        parameter = known.get(name)
         if parameter is None or _is_absent(value):
             continue
         target = parameter.alias_of or name
@@ -133,11 +138,42 @@ def _read_strings(name: str, value: object) -> tuple[str, ...]:
     return tuple(item for item in strings if item)  # an empty stop would stop at once
 
 
-def _read_object(name: str, value: object) -> dict[str, object]:
+def _read_object(name: str, value: object) -> object:
+    if name == "logit_bias":
+        return read_biases(value)
     if not isinstance(value, dict):
         raise server_error(f"option {go_quoted(name)} must be of type object")
     return value
 
+
+def read_biases(value: object) -> tuple[tuple[int | str, float], ...]:
+    """`logit_bias` as llama.cpp takes it: an object, or a list of pairs, of tokens and numbers.
+
+    A token is an id or a text; in an object a text of digits is an id. `false` bars a token. ApiError.
+    """
+    if isinstance(value, Mapping):
+        pairs: list[tuple[Any, Any]] = [(_token_key(key), bias) for key, bias in value.items()]
+    elif isinstance(value, list | tuple) and all(map(_is_pair, value)):
+        pairs = [(key, bias) for key, bias in value]
+    else:
+        raise server_error('option "logit_bias" must be of type object')
+    for key, bias in pairs:
+        if isinstance(key, bool) or not isinstance(key, int | str) or bias is True:
+            raise server_error('option "logit_bias" must map tokens to numbers or false')
+    return tuple(
+        (key, -math.inf if bias is False else _read_float("logit_bias", bias)) for key, bias in pairs
+    )
+
+
+def _is_pair(item: object) -> bool:
+    return isinstance(item, list | tuple) and len(item) == 2
+
+
+def _token_key(key: str) -> int | str:
+    return int(key) if key.isascii() and key.isdecimal() and len(key) < _MOST_DIGITS else key
+
+
+_MOST_DIGITS = 10  # of a token id, which is a C int
 
 _READERS: Mapping[str, Callable[[str, object], object]] = MappingProxyType(
     {
@@ -187,9 +223,13 @@ def _context(asked: object, default: int) -> int:
 
 def _sampling_options(given: Values) -> SamplingOptions:
     fields = {name: given[name] for name in SamplingOptions.__struct_fields__ if name in given}
+    if "samplers" in fields:  # also in one text, as llama.cpp's command line takes them
+        fields["samplers"] = tuple(
+            part for text in fields["samplers"] for part in text.split(";") if part  # type: ignore[attr-defined]
+        )
     return SamplingOptions(**fields)  # type: ignore[arg-type]  # each value was checked against its type
 
 
 def _reply_options(given: Values) -> ReplyOptions:
-    fields = {name: value for name, value in given.items() if PARAMETERS[name].group == "reply"}
+    fields = {name: value for name, value in given.items() if _OF_REQUESTS[name].group == "reply"}
     return ReplyOptions(**fields)  # type: ignore[arg-type]  # each value was checked against its type

@@ -21,6 +21,9 @@ class Vocabulary:
         self.eos = int(lib.llama_vocab_eos(vocab))
         self.adds_bos = bool(lib.llama_vocab_get_add_bos(vocab))
         self.ends = [token for token in range(self.size) if self.is_end(token)]
+        count = ffi.new("int32_t *")
+        suppressed = lib.llama_vocab_get_suppress_tokens(vocab, count)
+        self.suppressed = list(ffi.unpack(suppressed, count[0])) if count[0] else []  # never to be chosen
 
     def special(self) -> dict[str, Any]:
         """Fields of `runtime.events.EngineInfo`."""

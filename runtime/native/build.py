@@ -21,6 +21,7 @@ SOURCES = [
     "slot.c",
     "decode.c",
     "sampler.c",
+    "chain.c",
     "text.c",
     "outbox.c",
     "masks.c",

@@ -5,27 +5,49 @@
 
 #include "engine.h"
 
+/* A copy with everything in it, or NULL without memory. */
+static char **copy_texts(const char *const *texts, int32_t n) {
+    char **copy = calloc((size_t)n + 1, sizeof *copy);
+    for (int32_t i = 0; copy && i < n; i++) {
+        copy[i] = strdup(texts[i]);
+        if (!copy[i]) {
+            while (i-- > 0) {
+                free(copy[i]);
+            }
+            free(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+static void *copy_items(const void *items, int32_t n, size_t size) {
+    void *copy = malloc((size_t)(n + 1) * size);
+    if (copy && n > 0) {
+        memcpy(copy, items, (size_t)n * size);
+    }
+    return copy;
+}
+
 static shim_job *copy_request(const shim_request *request) {
     shim_job *job = calloc(1, sizeof *job);
     if (!job) {
         return NULL;
     }
-    size_t size = (size_t)request->n_tokens * sizeof *job->tokens;
+    const shim_sampling *s = &request->sampling;
     job->request = *request;
-    job->tokens = malloc(size);
-    job->stops = calloc((size_t)request->n_stops + 1, sizeof *job->stops);
-    bool ok = job->tokens && job->stops;
-    for (int32_t i = 0; ok && i < request->n_stops; i++) {
-        job->stops[i] = strdup(request->stops[i]);
-        ok = job->stops[i] != NULL;
-    }
-    if (!ok) {
+    job->tokens = copy_items(request->tokens, request->n_tokens, sizeof *job->tokens);
+    job->stops = copy_texts(request->stops, request->n_stops);
+    job->breakers = copy_texts(s->dry_breakers, s->n_dry_breakers);
+    job->biases = copy_items(s->biases, s->n_biases, sizeof *job->biases);
+    if (!job->tokens || !job->stops || !job->breakers || !job->biases) {
         shim_job_free(job);
         return NULL;
     }
-    memcpy(job->tokens, request->tokens, size);
     job->request.tokens = job->tokens;
     job->request.stops = (const char *const *)job->stops;
+    job->request.sampling.dry_breakers = (const char *const *)job->breakers;
+    job->request.sampling.biases = job->biases;
     return job;
 }
 

@@ -28,6 +28,17 @@ enum shim_finish_reason {
 
 enum shim_failure { SHIM_FAILED_ENGINE = 0, SHIM_FAILED_TOO_LONG = 1, SHIM_FAILED_BAD_REQUEST = 2 };
 
+enum shim_sampler_kind {
+    SHIM_SAMPLER_PENALTIES = 1, SHIM_SAMPLER_DRY, SHIM_SAMPLER_TOP_N_SIGMA, SHIM_SAMPLER_TOP_K, SHIM_SAMPLER_TYPICAL_P,
+    SHIM_SAMPLER_TOP_P, SHIM_SAMPLER_MIN_P, SHIM_SAMPLER_XTC, SHIM_SAMPLER_TEMPERATURE, SHIM_SAMPLER_INFILL,
+    SHIM_SAMPLER_ADAPTIVE_P
+};
+
+typedef struct {
+    int32_t token;
+    float bias;
+} shim_bias;
+
 typedef struct {
     uint32_t seed;
     int32_t top_k; /* <= 0: off */
@@ -39,6 +50,25 @@ typedef struct {
     float repeat_penalty;
     float presence_penalty;
     float frequency_penalty;
+    float top_n_sigma;     /* <= 0: off */
+    float xtc_probability; /* 0: off */
+    float xtc_threshold;
+    float dynatemp_range; /* <= 0: off */
+    float dynatemp_exponent;
+    float dry_multiplier; /* 0: off */
+    float dry_base;
+    int32_t dry_allowed_length, dry_penalty_last_n;
+    const char *const *dry_breakers;
+    int32_t n_dry_breakers;
+    int32_t mirostat; /* 0 off, 1, 2 */
+    float mirostat_tau, mirostat_eta;
+    float adaptive_target; /* < 0: off */
+    float adaptive_decay;
+    int32_t min_keep;
+    uint8_t order[16]; /* shim_sampler_kind; the usual one if n_order is 0 */
+    int32_t n_order;
+    const shim_bias *biases; /* added to the logits before anything else */
+    int32_t n_biases;
 } shim_sampling;
 
 typedef struct {
@@ -172,8 +202,10 @@ void shim_text_take(shim_text *text, int32_t length);
 /* See sampler.c. */
 typedef struct {
     shim_sampling options;
-    struct llama_sampler *chain; /* after top-k; NULL when greedy */
-    int32_t *counts;             /* of each token in the penalty window; NULL when no penalty is on */
+    struct llama_sampler *chain; /* after top-k, or the whole one; NULL when greedy */
+    bool whole;                  /* the chain does everything and wants to hear of every token */
+    bool primed;                 /* the whole chain has heard the prompt */
+    int32_t *counts;             /* of each token in the penalty window; NULL when no penalty is on here */
     int32_t n_vocab;
 } shim_sampler;
 
@@ -183,13 +215,19 @@ typedef struct {
     int32_t n_vocab;
 } shim_scratch;
 
-bool shim_sampler_init(shim_sampler *sampler, const shim_sampling *options, int32_t n_vocab);
+/* `options` is copied, what it points to is not. */
+bool shim_sampler_init(shim_sampler *sampler, const shim_sampling *options, const struct llama_vocab *vocab,
+                       int32_t n_vocab);
 void shim_sampler_free(shim_sampler *sampler);
 /* The next token, or -1 when no logit is a number. `history` is what the slot holds, newest last. */
 llama_token shim_sampler_next(shim_sampler *s, shim_scratch *scratch, float *logits, const llama_token *history,
                               int32_t n_history);
 int32_t shim_select_top(const float *logits, int32_t n_vocab, int32_t k, llama_token_data *out);
 float shim_log_sum_exp(const float *logits, int32_t n_vocab);
+
+/* chain.c */
+bool shim_needs_whole_chain(const shim_sampling *options);
+struct llama_sampler *shim_make_chain(const shim_sampling *options, const struct llama_vocab *vocab, int32_t n_vocab);
 
 typedef struct {
     int32_t n_tokens; /* tokens that the saved state has seen */
@@ -205,6 +243,8 @@ struct shim_job {
     shim_request request; /* pointers into this job's own memory */
     llama_token *tokens;
     char **stops;
+    char **breakers;
+    shim_bias *biases;
     bool cancelled;
 };
 

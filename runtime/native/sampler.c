@@ -1,8 +1,8 @@
-/* Sampling. The chain's order is llama.cpp's default: penalties, top-k, typical, top-p, min-p, temperature, draw.
+/* Sampling. The order is llama.cpp's default: penalties, top-k, typical, top-p, min-p, xtc, temperature, draw.
  *
  * Penalties and top-k are done here, on the raw logits: copying a vocabulary of 250,000 candidates for every token
  * and sequence would cost more than everything else that we do in a step. What is left after top-k (40 candidates)
- * goes through llama.cpp's own samplers. With top-k off, all candidates do. */
+ * goes through llama.cpp's own samplers. With top-k off, all candidates do. Rarer samplers: see chain.c. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -167,32 +167,16 @@ static bool has_penalty(const shim_sampling *o) {
            (o->repeat_penalty != 1.0f || o->presence_penalty != 0.0f || o->frequency_penalty != 0.0f);
 }
 
-static struct llama_sampler *make_chain(const shim_sampling *o) {
-    struct llama_sampler_chain_params params = llama_sampler_chain_default_params();
-    params.no_perf = true;
-    struct llama_sampler *chain = llama_sampler_chain_init(params);
-    if (o->typical_p < 1.0f) {
-        llama_sampler_chain_add(chain, llama_sampler_init_typical(o->typical_p, 1));
-    }
-    if (o->top_p < 1.0f) {
-        llama_sampler_chain_add(chain, llama_sampler_init_top_p(o->top_p, 1));
-    }
-    if (o->min_p > 0.0f) {
-        llama_sampler_chain_add(chain, llama_sampler_init_min_p(o->min_p, 1));
-    }
-    llama_sampler_chain_add(chain, llama_sampler_init_temp(o->temperature));
-    llama_sampler_chain_add(chain, llama_sampler_init_dist(o->seed));
-    return chain;
-}
-
-bool shim_sampler_init(shim_sampler *sampler, const shim_sampling *options, int32_t n_vocab) {
+bool shim_sampler_init(shim_sampler *sampler, const shim_sampling *options, const struct llama_vocab *vocab,
+                       int32_t n_vocab) {
     memset(sampler, 0, sizeof *sampler);
     sampler->options = *options;
     sampler->n_vocab = n_vocab;
-    if (options->temperature > 0.0f) {
-        sampler->chain = make_chain(options);
+    sampler->whole = shim_needs_whole_chain(options);
+    if (options->temperature > 0.0f || sampler->whole) {
+        sampler->chain = shim_make_chain(options, vocab, n_vocab);
     }
-    if (has_penalty(options)) {
+    if (has_penalty(options) && !sampler->whole) {
         sampler->counts = calloc((size_t)n_vocab, sizeof *sampler->counts);
         return sampler->counts != NULL;
     }
@@ -234,7 +218,7 @@ static llama_token pick(shim_sampler *s, shim_scratch *scratch, const float *log
     if (!s->chain) {
         return shim_select_top(logits, s->n_vocab, 1, out) ? out[0].id : -1;
     }
-    bool cut = o->top_k > 0 && o->top_k < s->n_vocab;
+    bool cut = !s->whole && o->top_k > 0 && o->top_k < s->n_vocab;
     if (cut) {
         n = shim_select_top(logits, s->n_vocab, o->top_k, out);
     } else {
@@ -250,15 +234,32 @@ static llama_token pick(shim_sampler *s, shim_scratch *scratch, const float *log
     }
     llama_token_data_array array = {out, (size_t)n, -1, cut};
     llama_sampler_apply(s->chain, &array);
-    return array.selected >= 0 ? array.data[array.selected].id : -1;
+    return array.selected >= 0 && array.selected < (int64_t)array.size ? array.data[array.selected].id : -1;
+}
+
+/* Samplers with a memory hear of the prompt once, and then of every token. */
+static void tell(shim_sampler *s, const llama_token *history, int32_t n_history) {
+    for (int32_t i = 0; i < n_history; i++) {
+        llama_sampler_accept(s->chain, history[i]);
+    }
 }
 
 llama_token shim_sampler_next(shim_sampler *s, shim_scratch *scratch, float *logits, const llama_token *history,
                               int32_t n_history) {
+    for (int32_t i = 0; i < s->options.n_biases; i++) {
+        logits[s->options.biases[i].token] += s->options.biases[i].bias;
+    }
     if (s->counts) {
         int32_t n = s->options.repeat_last_n;
         n = n < 0 || n > n_history ? n_history : n;
         penalise(s, logits, history + n_history - n, n);
     }
-    return pick(s, scratch, logits);
+    if (!s->whole) {
+        return pick(s, scratch, logits);
+    }
+    tell(s, history, s->primed ? 0 : n_history);
+    s->primed = true;
+    llama_token token = pick(s, scratch, logits);
+    tell(s, &token, token >= 0 ? 1 : 0);
+    return token;
 }

@@ -137,12 +137,18 @@ bool shim_slot_shift(shim_engine *e, shim_slot *slot) {
     return true;
 }
 
+static void free_texts(char **texts, int32_t n) {
+    for (int32_t i = 0; texts && i < n; i++) {
+        free(texts[i]);
+    }
+    free(texts);
+}
+
 void shim_job_free(shim_job *job) {
     if (job) {
-        for (int32_t i = 0; job->stops && i < job->request.n_stops; i++) {
-            free(job->stops[i]);
-        }
-        free(job->stops);
+        free_texts(job->stops, job->request.n_stops);
+        free_texts(job->breakers, job->request.sampling.n_dry_breakers);
+        free(job->biases);
         free(job->tokens);
         free(job);
     }
@@ -172,7 +178,7 @@ bool shim_slot_open(shim_engine *e, shim_slot *slot) {
     shim_slot_rewind(e, slot, same < r->n_tokens ? same : r->n_tokens - 1);
     slot->n_cached = slot->n_tokens;
     slot->last_used = ++e->clock;
-    return shim_sampler_init(&slot->sampler, &r->sampling, e->n_vocab) &&
+    return shim_sampler_init(&slot->sampler, &r->sampling, e->vocab, e->n_vocab) &&
            (!r->constrained || shim_want_mask(e, slot, -1));
 }
 

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelfiles.errors import ParameterError
-from modelfiles.parameters import DEPRECATED, PARAMETERS, Value, add_parameter, parse_parameter
+from modelfiles.parameters import (
+    DEPRECATED,
+    PARAMETERS,
+    REQUEST_OPTIONS,
+    Value,
+    add_parameter,
+    parse_parameter,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +44,10 @@ from modelfiles.parameters import DEPRECATED, PARAMETERS, Value, add_parameter, 
         ("cache_type_k", "Q8_0", "q8_0"),
         ("tool_call_parser", "true", "true"),
         ("enable_thinking", "false", False),
+        ("top_n_sigma", "1.5", 1.5),
+        ("samplers", "top_k;temperature", ["top_k;temperature"]),
+        ("ignore_eos", "true", True),
+        ("logit_bias", '{"12": -1}', {"12": -1}),
         (
             "chat_template_kwargs",
             '{"enable_thinking": false, "n": [1]}',
@@ -103,6 +114,7 @@ def test_stops_add_up_and_of_others_the_last_wins() -> None:
 
 def test_the_table_is_consistent() -> None:
     assert not DEPRECATED & set(PARAMETERS)
+    assert set(REQUEST_OPTIONS) <= DEPRECATED
     for name, parameter in PARAMETERS.items():
         assert name == parameter.name
         assert parameter.help

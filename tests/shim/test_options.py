@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,8 +100,8 @@ def test_only_minus_one_is_a_random_seed(seed: int, used: int) -> None:
 
 
 def test_unknown_options_are_named_and_ignored_and_case_matters() -> None:
-    result = merged({"mirostat": 1, "Temperature": 0.1, "zzz": {}})
-    assert result.ignored == ("mirostat", "Temperature", "zzz")
+    result = merged({"tfs_z": 1, "Temperature": 0.1, "zzz": {}})
+    assert result.ignored == ("tfs_z", "Temperature", "zzz")
     assert result.sampling == SamplingOptions()
 
 
@@ -115,6 +117,45 @@ def test_reply_options() -> None:
         {"a": 1},
         "hermes",
     )
+
+
+def test_mirostat_is_an_option_of_requests_only() -> None:
+    options: dict[str, object] = {"mirostat": 2, "mirostat_tau": 4, "mirostat_eta": 0.2}
+    sampling = merged(options).sampling
+    assert (sampling.mirostat, sampling.mirostat_tau, sampling.mirostat_eta) == (2, 4.0, 0.2)
+    assert merged({}, options).sampling == SamplingOptions()
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({"12": 1, "Hello": -2.5, "3": False}, ((12, 1.0), ("Hello", -2.5), (3, -math.inf))),
+        ([[12, 1], ["12", False]], ((12, 1.0), ("12", -math.inf))),
+        ({"99999999999": 1, "-1": 2, "٣": 3}, (("99999999999", 1.0), ("-1", 2.0), ("٣", 3.0))),
+    ],
+)
+def test_logit_bias(given: object, read: object) -> None:
+    assert merged({"logit_bias": given}).sampling.logit_bias == read
+
+
+@pytest.mark.parametrize(
+    "value", [3, "x", [1], [[1, 2, 3]], {"a": "b"}, {"a": True}, [[None, 1]], [[True, 1]]]
+)
+def test_logit_bias_of_another_form(value: object) -> None:
+    with pytest.raises(ApiError, match='option "logit_bias" must') as caught:
+        merged({"logit_bias": value})
+    assert caught.value.status == 500
+
+
+def test_samplers_of_llama_cpp() -> None:
+    options: dict[str, object] = {
+        "samplers": ["top_k;temperature", "xtc"], "dry_sequence_breakers": ["\n"], "top_n_sigma": 2,
+        "xtc_probability": 0.5, "ignore_eos": True, "min_keep": 3,
+    }  # fmt: skip
+    assert merged(options).sampling == SamplingOptions(
+        samplers=("top_k", "temperature", "xtc"), dry_sequence_breakers=("\n",), top_n_sigma=2.0,
+        xtc_probability=0.5, ignore_eos=True, min_keep=3,
+    )  # fmt: skip
 
 
 def test_empty_stops_are_dropped() -> None:
