@@ -123,8 +123,8 @@ class Store:
     def take_file(self, path: Path, digest: str) -> None:
         """Make a file of the same disk a blob by moving it. Its content must have been proven and synced."""
         with self._locked():
-            self._blobs.take(path, digest)
-            self._records.drop(digest)
+            if self._blobs.take(path, digest):
+                self._records.drop(digest)  # of a file that had the name and was damaged
 
     def blob_size(self, digest: str) -> int | None:
         """None if there is no such blob."""

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from modelfiles.errors import BlobNotFound, DigestMismatch, StoreError
-from modelfiles.store.durable import NewFile, as_store_error, remove_abandoned
+from modelfiles.store.durable import (
+    FILE_MODE,
+    NewFile,
+    as_store_error,
+    make_folder,
+    remove_abandoned,
+    sync_folder,
+)
 from modelfiles.store.paths import Layout, digest_of_blob
 
 # Looks like a blob to the eye and to Ollama's clearing up, yet is no digest
@@ -113,6 +120,25 @@ class Blobs:
                 file.commit(self._layout.blob(digest))
         else:
             file.discard()
+
+    def take(self, path: Path, digest: str) -> bool:
+        """Make a file of this disk, whose content is known to be right and synced, the blob of that digest.
+
+        The file moves; False if the blob was there already, so that the file was removed. A blob of another
+        size is damaged, and gives way.
+        """
+        with as_store_error(f"cannot make {path} a blob"):
+            make_folder(self._layout.blobs)
+            size = path.stat().st_size
+            if not self.has(digest) or self.size(digest) != size:
+                os.chmod(path, FILE_MODE)
+                os.utime(path)
+                os.replace(path, self._layout.blob(digest))
+                sync_folder(self._layout.blobs)
+                return True
+            path.unlink()
+        self.touch(digest)
+        return False
 
     def touch(self, digest: str) -> None:
         """Say that the blob is in use. One with other names belongs to someone else too and is left alone."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from modelfiles.errors import StoreError
 
-_FILE_MODE = 0o644
+FILE_MODE = 0o644
 _NOT_SYNCABLE = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 
 
@@ -72,7 +72,7 @@ class NewFile:
 
     def commit(self, target: Path) -> None:
         """Give the file its name, replacing what had it. The target's folder must be on the same disk."""
-        os.fchmod(self.descriptor, _FILE_MODE)
+        os.fchmod(self.descriptor, FILE_MODE)
         os.fsync(self.descriptor)
         os.rename(self.path, target)
         self._close()
@@ -108,7 +108,7 @@ def remove_abandoned(folder: Path, prefix: str) -> list[str]:
 def locked(path: Path) -> Iterator[None]:
     """Keep other threads and processes out that lock the same file; waits for them."""
     make_folder(path.parent)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
