@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
@@ -19,6 +19,7 @@ from typing import TypeVar
 from shim.addresses import Address, parse_host
 from shim.durations import parse_duration
 from shim.errors import SettingsError
+from shim.transfer_settings import TransferSettings, read_transfers
 from shim.variables import VARIABLES
 
 __all__ = [
@@ -42,7 +43,8 @@ class Settings:
 
     `keep_alive_seconds` is negative for "for ever", `load_timeout_seconds` is 0 for none; `context_length`,
     `num_parallel` and `max_loaded` are 0 for "decide by memory and processor". What may be None was not said:
-    the engine chooses flash attention, and the model which of its templates is used.
+    the engine chooses flash attention, and the model which of its templates is used. `download_limit` is in
+    bytes a second, 0 for none; `mirrors` and `registries` are read in `mirrors.config`.
     """
 
     host: Address = field(default_factory=Address)
@@ -66,12 +68,19 @@ class Settings:
     log_requests: bool = False
     engine: str = "llama"
     llama_lib: str = ""
+    mirrors: str = ""
+    registries: str = ""
+    serve_store: bool = False
+    download_limit: int = 0
+    download_connections: int = 16
+    transfers: TransferSettings = field(default_factory=TransferSettings)
     warnings: tuple[str, ...] = ()
 
 
 def settings_of_this_process() -> Settings:
     """The settings in this process's environment. SettingsError."""
-    return read_settings(os.environ, Path.home())
+    settings = read_settings(os.environ, Path.home())
+    return replace(settings, transfers=read_transfers(os.environ, Path.home()))
 
 
 def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
@@ -99,6 +108,11 @@ def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
         log_requests=read.flag("DEBUG_LOG_REQUESTS"),
         engine=read.text("ENGINE") or "llama",
         llama_lib=read.text("LLAMA_LIB"),
+        mirrors=read.text("MIRRORS"),
+        registries=read.text("REGISTRIES"),
+        serve_store=read.flag("SERVE_STORE"),
+        download_limit=read.number("DOWNLOAD_LIMIT", 0),
+        download_connections=max(1, read.number("DOWNLOAD_CONNECTIONS", 16)),
         warnings=(*read.warnings, *read.without_effect()),
     )
 
