@@ -56,7 +56,7 @@ def load(server: ShimServer, model: str) -> None:
     assert server.call("POST", "/api/generate", {"model": model, "keep_alive": "1h"})[0] == 200
 
 
-def aimed(case: schemathesis.Case, model: str) -> None:
+def aimed(case: schemathesis.Case[Any], model: str) -> None:
     """Make a case meet a model instead of an unknown name, and bound what it may cost."""
     body = case.body
     if not isinstance(body, dict):
@@ -91,7 +91,7 @@ def check(answer: schemathesis.Response) -> None:
 
 @BOUNDED
 @SCHEMA.parametrize()
-def test_every_endpoint_copes(case: schemathesis.Case, scripted: ShimServer) -> None:
+def test_every_endpoint_copes(case: schemathesis.Case[Any], scripted: ShimServer) -> None:
     aimed(case, "capable")
     check(case.call(base_url=f"http://{scripted.host}", timeout=SECONDS, allow_redirects=False))
 
@@ -107,10 +107,10 @@ def real(server: ShimServer) -> Iterator[ShimServer]:
 
 @settings(BOUNDED, max_examples=6)
 @SCHEMA.include(path_regex="^/api/(generate|chat|embed|embeddings|show)$").parametrize()
-def test_the_real_engine_copes(case: schemathesis.Case, real: ShimServer) -> None:
+def test_the_real_engine_copes(case: schemathesis.Case[Any], real: ShimServer) -> None:
     aimed(case, "dense")
     body: Any = case.body
     if isinstance(body, dict) and case.path in ("/api/generate", "/api/chat"):
-        options = body.get("options") if isinstance(body.get("options"), dict) else {}
-        body["options"] = {**options, "num_predict": 4}
+        options = body.get("options")
+        body["options"] = {**(options if isinstance(options, dict) else {}), "num_predict": 4}
     check(case.call(base_url=f"http://{real.host}", timeout=120, allow_redirects=False))
