@@ -184,7 +184,7 @@ def _piped() -> str:
     """What is piped in. Bytes that are no UTF-8 become U+FFFD."""
     if sys.stdin.isatty():
         return ""
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+    return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
 
 
 def _clean(argument: str) -> str:
