@@ -39,19 +39,19 @@ async def loaded(served: Served) -> list[dict[str, Any]]:
 
 
 async def test_a_stream_is_lines_that_end_in_done(served: Served) -> None:
-    async with served.client.post("/api/chat", json=asking("[[fake:say]]Hi <b>[[fake:end]]")) as answer:
+    async with served.client.post("/api/chat", json=asking("[[fake:say]]Hi &<b>[[fake:end]]")) as answer:
         assert answer.headers["Content-Type"] == "application/x-ndjson"
         data = (await answer.read()).decode()
     assert data.endswith("}\n")
     assert "\n\n" not in data
     lines = data.splitlines()
     first, last = json.loads(lines[0]), json.loads(lines[-1])
-    assert lines[3].split('"message":')[1] == '{"role":"assistant","content":"\\u003c"},"done":false}'
+    assert lines[3].split('"message":')[1] == '{"role":"assistant","content":"\\u0026"},"done":false}'
     assert list(first) == ["model", "created_at", "message", "done"]
     assert list(last) == ["model", "created_at", "message", "done", "done_reason", *METRICS]
     assert last["message"] == {"role": "assistant", "content": ""}
     assert last["done_reason"] == "stop"
-    assert "".join(json.loads(line)["message"]["content"] for line in lines) == "Hi <b>"
+    assert "".join(json.loads(line)["message"]["content"] for line in lines) == "Hi &<b>"
 
 
 async def test_one_answer_says_the_same_as_the_stream(served: Served) -> None:
