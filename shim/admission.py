@@ -151,15 +151,9 @@ def check_images(messages: Iterable[Message]) -> None:
 
 def runnable(target: Target) -> ModelSpec:
     """What is to be loaded. ApiError for a package that this server cannot run as it was made."""
-    package: Package = target.package
     if target.spec is None:
         raise bad_request(
             f"{go_quoted(target.requested)} has no GGUF weights, and other formats cannot be run here"
-        )
-    if package.adapters:
-        raise bad_request(
-            f"{go_quoted(target.requested)} has an ADAPTER, which this version cannot apply; "
-            "create the model without it"
         )
     return target.spec
 

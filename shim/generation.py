@@ -175,9 +175,10 @@ class Generations:
         loaded = next((model for model in self._supervisor.loaded() if model.spec.key == spec.key), None)
         if loaded is None:
             await self.resolver.check_unchanged(admitted.target)
+        adapters = tuple((str(path), 1.0) for path in admitted.target.package.adapters)
         return await self._supervisor.acquire(
             spec,
-            admitted.options.load,
+            replace(admitted.options.load, adapters=adapters),
             explicit=worth_reloading(admitted.options, loaded.context_length if loaded else 0),
             keep_alive=admitted.request.keep_alive,
         )

@@ -37,7 +37,6 @@ GO = GoPrompt(
 def target(
     *capabilities: str,
     weights: bool = True,
-    adapters: tuple[Path, ...] = (),
     parser: str = "",
     **parameters: object,
 ) -> Target:
@@ -48,7 +47,6 @@ def target(
         modified_ns=0,
         config=Config(parser=parser),
         model_path=Path("weights") if weights else None,
-        adapters=adapters,
         parameters=parameters,
     )
     spec = ModelSpec("key", "weights", "llama", shape_of({}), "M:q4") if weights else None
@@ -68,7 +66,6 @@ def admitted(found: Target, request: ChatRequest | None = None, *, tools: bool =
         (target("embedding"), False, '"m:Q4" does not support chat'),
         (target("completion"), True, "registry.ollama.ai/library/M:q4 does not support tools"),
         (target(weights=False), False, '"m:Q4" has no GGUF weights, and other formats cannot be run here'),
-        (target("completion", adapters=(Path("a"),)), False, '"m:Q4" has an ADAPTER, which this version'),
     ],
 )
 def test_refusals(found: Target, tools: bool, message: str) -> None:

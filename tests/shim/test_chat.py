@@ -20,7 +20,7 @@ from shim.events import Calls, Content, Thinking
 from shim.generation import Settled, Shown, constraint_for
 from shim.reply import Reply
 from tests.modelfiles.gguf.building import DENSE, gguf
-from tests.modelfiles.store.packing import pack
+from tests.modelfiles.store.packing import blob, pack
 from tests.runtime.workers import until
 from tests.shim.generating import (
     CONTEXT,
@@ -442,3 +442,17 @@ async def test_changed_weights_are_refused_by_name(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match=r"weights\.gguf|sha256"):
             await services.chat.open(chat("linked", user("hi")))
         assert services.supervisor.loaded() == []
+
+
+async def test_adapters_are_loaded_with_their_weights(tmp_path: Path) -> None:
+    async with generating(tmp_path) as services:
+        weights = blob(services.store, "model", gguf(DENSE))
+        adapter = blob(services.store, "adapter", b"adapter")
+        pack(services.store, "base", weights)
+        pack(services.store, "tuned", weights, adapter)
+        for name in ("base", "tuned"):
+            assert (await ask(services, name, say("ok"))).content == "ok"
+        base, tuned = sorted(services.supervisor.loaded(), key=lambda model: model.name)
+        assert base.options.adapters == ()
+        assert tuned.options.adapters == ((str(services.store.blob_path(adapter.digest)), 1.0),)
+        assert base.spec.key != tuned.spec.key
