@@ -80,3 +80,19 @@ def test_the_parameters() -> None:
     )
     assert parameters_text({}) == ""
     assert parameters_text({"stop": "one"}) == 'stop                           "one"'
+
+
+def test_parts_adapters_and_drafts_are_printed_in_the_order_of_ollama() -> None:
+    package = replace(
+        PACKAGE,
+        model_parts=(Path("/models/blobs/sha256-5"),),
+        drafts=(Path("/models/blobs/sha256-4"),),
+    )
+    lines = modelfile_text(package, {}).splitlines()
+    assert lines[4:9] == [
+        "FROM /models/blobs/sha256-1",
+        "FROM /models/blobs/sha256-5",
+        "ADAPTER /models/blobs/sha256-2",
+        "DRAFT /models/blobs/sha256-4",
+        "FROM /models/blobs/sha256-3",
+    ]

@@ -10,6 +10,7 @@ import pytest
 
 from modelfiles.errors import BadGGUF
 from shim.headers import Headers
+from tests.modelfiles.gguf.building import DENSE, gguf
 
 
 def write(path: Path, architecture: str) -> None:
@@ -62,3 +63,15 @@ def test_faults_are_not_kept(tmp_path: Path) -> None:
         headers.read(path)
     write(path, "llama")
     assert headers.read(path).architecture == "llama"
+
+
+def test_parts_are_one_header_and_read_again_when_one_has_changed(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_bytes(gguf(DENSE if name == "a" else {}, [(name, (32,), 0, 0, 128)]))
+    headers, paths = Headers(), (tmp_path / "a", tmp_path / "b")
+    whole = headers.read(*paths)
+    assert [tensor.name for tensor in whole.tensors] == ["a", "b"]
+    assert headers.read(*paths) is whole
+    assert [tensor.name for tensor in headers.read(paths[0]).tensors] == ["a"]
+    os.utime(paths[1], ns=(1, 1))
+    assert headers.read(*paths) is not whole
