@@ -89,8 +89,10 @@ class Resolver:
         return await self._threads.run(self._find, requested, reference)
 
     async def check_unchanged(self, target: Target) -> None:
-        """Raise StoreError if the weights were linked into the store and have been changed since."""
-        for digest in target.package.model_digests:
+        """Raise StoreError if weights or adapters were linked into the store and have been changed since."""
+        package = target.package
+        adapters = [layer.digest for layer in package.layers if layer.kind == "adapter"]
+        for digest in (*package.model_digests, *adapters):
             await self._threads.run_long(self._store.verify_linked, digest)
 
     def _find(self, requested: str, reference: Reference) -> Target:
