@@ -19,6 +19,8 @@ from shim.services import Services
 from shim.settings import Settings
 from shim.versions import own_version
 
+HEAD_BYTES = 1 << 20  # of a request's line and of each header, as in Go
+
 
 def build_app(services: Services) -> web.Application:
     """All routes over these services."""

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import http_exceptions, web
 
-from shim.app import build_app
+from shim.app import HEAD_BYTES, build_app
 from shim.listening import bound_url, open_socket
 from shim.services import open_services
 from shim.settings import Settings
@@ -72,6 +72,8 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         auto_decompress=False,  # as in Ollama, a body is what was sent
         access_log=None,
         shutdown_timeout=_HANDLERS_SECONDS,
+        max_line_size=HEAD_BYTES,
+        max_field_size=HEAD_BYTES,
     )
     try:
         await runner.setup()

@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from shim.app import build_app
+from shim.app import HEAD_BYTES, build_app
 from shim.services import Services, open_services
 from shim.settings import read_settings
 from tests.modelfiles.gguf.building import ARRAY, DENSE, STRING, U32, gguf
@@ -105,7 +105,9 @@ async def serving(folder: Path, **variables: str) -> AsyncIterator[Served]:
     services = await open_services(read_settings(environ, folder))
     try:
         server = TestServer(build_app(services))
-        await server.start_server(auto_decompress=False)
+        await server.start_server(
+            auto_decompress=False, max_line_size=HEAD_BYTES, max_field_size=HEAD_BYTES
+        )
         async with TestClient(server) as client:
             yield Served(client, services)
     finally:
