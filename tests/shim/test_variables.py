@@ -14,8 +14,6 @@ from shim.variables import VARIABLES, Variable
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 HOME = Path("/home/someone")
-# Read by the commands, not by the server.
-OF_THE_COMMANDS = {"NOHISTORY", "EDITOR"}
 NAMES = re.compile(r"(?:SHIM|OLLAMA)_([A-Z][A-Z_]+)")
 
 
@@ -39,7 +37,7 @@ class Asked(Mapping[str, str]):
 def test_the_server_reads_every_variable_under_its_names_and_no_other() -> None:
     asked = Asked()
     read_settings(asked, HOME)
-    listed = {name for known in VARIABLES if known.name not in OF_THE_COMMANDS for name in known.names}
+    listed = {name for known in VARIABLES for name in known.names}
     assert set(asked.names) == listed
 
 
