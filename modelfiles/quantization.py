@@ -5,12 +5,13 @@ such as Q4_K_M is a mixture: llama.cpp gives some tensors more bits than others.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from modelfiles.errors import QuantizeError, TensorTypesRefused
 from modelfiles.gguf import GGUF
-from modelfiles.gguf.types import FILE_TYPES, TENSOR_TYPES
+from modelfiles.gguf.types import FILE_TYPES, TENSOR_TYPES, UNKNOWN_FILE_TYPE
 
 # Ollama's own first, in its order: programs look at the beginning of the refusal
 _OLLAMA_TYPES = ("F32", "F16", "Q4_K_S", "Q4_K_M", "Q8_0")
@@ -97,7 +98,7 @@ def plan_for(asked: Quantization, source: GGUF) -> Plan | None:
         return None
     if quantized and not asked.allow_requantize:
         raise QuantizeError("quantization is only supported for F16, BF16 and F32 models")
-    shown = asked.name or source.file_type
+    shown = asked.name or type_of(source)
     if shown not in _FILE_NUMBERS:
         raise QuantizeError(f"the file does not say its type ({shown}); name a type to quantize to")
     types = tuple((pattern, _TENSOR_NUMBERS[kind]) for pattern, kind in asked.types)
@@ -106,6 +107,16 @@ def plan_for(asked: Quantization, source: GGUF) -> Plan | None:
         mostly = _file_type_of(asked.types)
         return Plan(mostly, _FILE_NUMBERS[mostly], (*types, (".", _TENSOR_NUMBERS[shown])))
     return Plan(shown, _FILE_NUMBERS[shown], types)
+
+
+def type_of(source: GGUF) -> str:
+    """The file type that a file says it has; if it says none, the tensor type of most of its bytes."""
+    if source.file_type != UNKNOWN_FILE_TYPE:
+        return source.file_type
+    sizes: Counter[str] = Counter()
+    for tensor in source.tensors:
+        sizes[tensor.type] += tensor.nbytes
+    return sizes.most_common(1)[0][0] if sizes else UNKNOWN_FILE_TYPE
 
 
 def _file_type_of(types: Iterable[tuple[str, str]]) -> str:

@@ -12,7 +12,7 @@ from modelfiles.creation import Progress
 from modelfiles.gguf import GGUF, read_gguf
 from modelfiles.gguf.check import check_usable
 from modelfiles.package import LAYER_TYPE, Layer
-from modelfiles.quantization import Quantization, plan_for
+from modelfiles.quantization import Quantization, plan_for, type_of
 from modelfiles.store import Store
 
 Report = Callable[[Progress], None]
@@ -56,7 +56,7 @@ def quantized(
     if plan is None:
         return layers, header
     importance = store.blob_path(asked.importance) if asked.importance else None
-    told = _Told(report, f"quantizing {header.file_type} model to {plan.shown}", header)
+    told = _Told(report, f"quantizing {type_of(header)} model to {plan.shown}", header)
     found: list[GGUF] = []
 
     def write(target: Path) -> None:

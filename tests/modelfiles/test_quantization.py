@@ -5,7 +5,15 @@ import pytest
 from modelfiles.errors import QuantizeError
 from modelfiles.gguf import GGUF, parse_gguf
 from modelfiles.gguf.types import FILE_TYPES, TENSOR_TYPES
-from modelfiles.quantization import EXPERT_TENSORS, QUANTIZE_TYPES, Plan, Quantization, plan_for, quantization
+from modelfiles.quantization import (
+    EXPERT_TENSORS,
+    QUANTIZE_TYPES,
+    Plan,
+    Quantization,
+    plan_for,
+    quantization,
+    type_of,
+)
 from tests.modelfiles.gguf.building import DENSE, U32, Tensor, gguf
 
 F16, Q8_0, Q4_K_M, Q4_K_S = 1, 7, 15, 14  # general.file_type
@@ -110,8 +118,16 @@ def test_only_the_experts() -> None:
     )
 
 
-def test_only_the_experts_of_a_file_without_a_type() -> None:
-    asked = quantization("", experts="Q4_K")
+def test_only_the_experts_of_a_file_that_does_not_say_its_type() -> None:
+    asked = quantization("", experts="Q4_K", allow_requantize=True)
     assert asked is not None
+    plan = plan_for(asked, header(1024))
+    assert plan is not None
+    assert plan.types == ((EXPERT_TENSORS, TYPE_Q4_K), (".", TYPE_F16))
     with pytest.raises(QuantizeError, match="name a type to quantize to"):
-        plan_for(asked, header(1024))
+        plan_for(asked, header(1024, TYPE_Q4_K))
+
+
+def test_the_type_of_a_file() -> None:
+    assert type_of(header(Q4_K_M)) == "Q4_K_M"
+    assert type_of(header(1024)) == "F16"
