@@ -21,6 +21,7 @@ SCHEMA = {
     "type": "object",
     "properties": {"capital": {"type": "string", "maxLength": 20}, "river": {"type": "boolean"}},
     "required": ["capital", "river"],
+    "additionalProperties": False,
 }
 HI = [{"role": "user", "content": "What is the capital of France? Has it a river?"}]
 
