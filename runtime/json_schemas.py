@@ -3,6 +3,11 @@
 llguidance refuses what it cannot honour and says which keyword that is. Left out here is what must not lead
 to a refusal: what only annotates (JSON Schema says so of every `format` that a program does not know), what
 has no effect, and `uniqueItems`, which code generators write for sets whose readers merge equal items anyway.
+
+An object that lists its properties holds these and no others, unless the schema says more about others: so
+do Ollama and llama-server read it. JSON Schema itself allows any others, and small models then invent
+more of them until the context is full. Where schemas are put together by `allOf`, nothing is closed: parts
+would exclude each other.
 """
 
 from __future__ import annotations
@@ -28,6 +33,10 @@ _NO_EFFECT: Mapping[str, Any] = {
 # Under these names stand maps from a client's own names to schemas; under others, values that are no schemas.
 _SCHEMA_MAPS = frozenset(("properties", "patternProperties", "$defs", "definitions"))
 _VALUES = frozenset(("const", "enum", "default", "examples", "required"))
+# What says of an object that others than its listed properties may be there.
+_OPENING = frozenset(
+    ("additionalProperties", "patternProperties", "unevaluatedProperties", "$ref", "anyOf", "oneOf", "if")
+)
 
 
 def read_schema(source: str) -> dict[str, Any]:
@@ -40,7 +49,8 @@ def read_schema(source: str) -> dict[str, Any]:
             return {}
         if not isinstance(schema, dict):
             raise BadOptions("a JSON schema has to be an object")
-        return _ready(schema)
+        ready = _ready(schema)
+        return ready if _has_key(ready, "allOf") else _closed(ready)
     except RecursionError:
         raise BadOptions("the schema is nested too deeply") from None
     except ValueError as problem:
@@ -50,6 +60,31 @@ def read_schema(source: str) -> dict[str, Any]:
 def _ready(schema: dict[str, Any]) -> dict[str, Any]:
     kept = {name: _ready_part(name, value) for name, value in schema.items() if not _idle(name, value)}
     return _with_null(kept)
+
+
+def _closed(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_closed(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    closed = {name: _closed_below(name, value) for name, value in part.items()}
+    if isinstance(part.get("properties"), dict) and "type" in part and not _OPENING & part.keys():
+        closed["additionalProperties"] = False
+    return closed
+
+
+def _closed_below(name: str, value: Any) -> Any:
+    if name in _SCHEMA_MAPS and isinstance(value, dict):
+        return {key: _closed(schema) for key, schema in value.items()}
+    return value if name in _VALUES else _closed(value)
+
+
+def _has_key(part: Any, wanted: str) -> bool:
+    if isinstance(part, list):
+        return any(_has_key(item, wanted) for item in part)
+    return isinstance(part, dict) and (
+        wanted in part or any(_has_key(value, wanted) for name, value in part.items() if name not in _VALUES)
+    )
 
 
 def _with_null(schema: dict[str, Any]) -> dict[str, Any]:

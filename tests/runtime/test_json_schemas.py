@@ -25,6 +25,7 @@ def test_what_only_annotates_is_left_out() -> None:
     assert ready(schema) == {
         "type": "object",
         "properties": {"a": {"type": "string"}, "b": {"type": "string", "format": "date"}},
+        "additionalProperties": False,
     }
 
 
@@ -57,6 +58,46 @@ def test_nullable() -> None:
     }
     assert ready({"type": ["string", "null"], "nullable": True}) == {"type": ["string", "null"]}
     assert ready({"type": "string", "nullable": False}) == {"type": "string", "nullable": False}
+
+
+def test_listed_properties_are_all_of_them() -> None:
+    inner = {"type": "object", "properties": {"b": {"type": "string"}}}
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "array", "items": inner},
+            "type": {"type": "string"},
+            "properties": inner,
+        },
+        "$defs": {"d": inner},
+    }
+    told = ready(schema)
+    assert told["additionalProperties"] is False
+    assert "additionalProperties" not in told["properties"]
+    assert told["properties"]["a"]["items"]["additionalProperties"] is False
+    assert told["properties"]["properties"]["additionalProperties"] is False
+    assert told["$defs"]["d"]["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"additionalProperties": True},
+        {"additionalProperties": {"type": "integer"}},
+        {"patternProperties": {"^x": {}}},
+        {"anyOf": [{"required": ["b"]}]},
+        {"$ref": "#/$defs/d"},
+    ],
+)
+def test_objects_that_say_more_of_others_stay_open(more: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, **more}
+    assert ready(schema).get("additionalProperties") == more.get("additionalProperties")
+
+
+def test_parts_of_all_of_do_not_exclude_each_other() -> None:
+    part = {"type": "object", "properties": {"a": {"type": "string"}}}
+    schema = {"allOf": [part, {"type": "object", "properties": {"b": {"type": "string"}}}]}
+    assert ready(schema) == schema
 
 
 def test_true_is_any_value() -> None:
