@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
-from yarl import URL
 
 from shim import gojson
 from shim.errors import (
@@ -171,9 +170,10 @@ async def _redirected(request: web.Request) -> web.Response | None:
     # Two slashes at the front would name another server.
     if not other or other.startswith("//"):
         return None
-    target = URL.build(path=other, query_string=request.rel_url.raw_query_string, encoded=True)
+    query = request.rel_url.raw_query_string
+    target = f"{other}?{query}" if query else other
     found = await request.app.router.resolve(request.clone(rel_url=target))
     if found.http_exception is not None:
         return None
     status = 301 if request.method == "GET" else 307
-    return web.Response(status=status, headers={"Location": str(target)})
+    return web.Response(status=status, headers={"Location": target})

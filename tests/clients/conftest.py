@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,15 +60,23 @@ def scripted(servers_folder: Path) -> Iterator[ShimServer]:
 
 
 @pytest.fixture(scope="session")
-def node_modules() -> Path:
-    """A folder with the npm client in it; the test is skipped where there is no Node."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
+def node() -> Path:
+    """The machine's Node, or the one that comes as a Python package; without any the test is skipped."""
+    places = os.pathsep.join([os.environ.get("PATH", ""), str(Path(sys.executable).parent)])
+    found = {name: shutil.which(name, path=places) for name in ("node", "npm")}
+    if not all(found.values()):
         pytest.skip("no Node here")
+    return Path(str(found["node"]))
+
+
+@pytest.fixture(scope="session")
+def node_modules(node: Path) -> Path:
+    """A folder with the npm client in it."""
     folder = REPOSITORY / ".cache" / "npm" / NPM_CLIENT.replace("@", "-")
     if not (folder / "node_modules" / "ollama" / "package.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "package.json").write_text("{}")
-        command = [npm, "install", "--no-package-lock", "--no-audit", "--no-fund", "--silent", NPM_CLIENT]
-        subprocess.run(command, cwd=folder, check=True, timeout=200, env={**os.environ, "CI": "1"})
+        command = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--silent", NPM_CLIENT]
+        path = os.pathsep.join([str(node.parent), os.environ.get("PATH", "")])
+        subprocess.run(command, cwd=folder, check=True, timeout=200, env={**os.environ, "PATH": path})
     return folder

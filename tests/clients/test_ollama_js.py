@@ -17,7 +17,7 @@ PROGRAM = Path(__file__).with_name("everything.cjs")
 
 
 @pytest.fixture(scope="module")
-def seen(node_modules: Path, scripted: ShimServer) -> dict[str, Any]:
+def seen(node: Path, node_modules: Path, scripted: ShimServer) -> dict[str, Any]:
     """What the client saw, by step."""
     digest_of = scripted.home / "uploaded.gguf"
     digest_of.write_bytes(CAPABLE)
@@ -26,7 +26,7 @@ def seen(node_modules: Path, scripted: ShimServer) -> dict[str, Any]:
         "callPrompt": ASK_WEATHER, "endless": ENDLESS, "say": say("Grüße!"), "file": str(digest_of),
     }  # fmt: skip
     done = subprocess.run(
-        ["node", str(PROGRAM)],
+        [str(node), str(PROGRAM)],
         input=json.dumps(task),
         capture_output=True,
         text=True,
