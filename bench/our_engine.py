@@ -55,6 +55,6 @@ class OurEngine:
                     raise RuntimeError(event.message)
                 if isinstance(event, Finished):
                     done[event.id] = event
-                if event.text:
+                if isinstance(event, Token | Finished) and event.text:
                     arrivals[event.id].append(now)
         return [(Stream(done[id_].generated_tokens, arrivals[id_]), done[id_]) for id_ in ids]

@@ -65,7 +65,7 @@ def _gbnf(source: str) -> str:
 
 
 def _regex(source: str) -> str:
-    r"""A search in most languages; here the whole answer has to match, so anchors at both ends say nothing new.
+    r"""A search in most languages; here the whole answer must match, so anchors at both ends add nothing.
 
     ``\d``, ``\w`` and ``\s`` mean ASCII, which every reader of the answer agrees to.
     """

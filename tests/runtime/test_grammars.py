@@ -38,7 +38,11 @@ STRICT = {
 @pytest.mark.parametrize(
     ("constraint", "good", "bad"),
     [
-        (Constraint("json"), ['{"a": [1, {"b": null}]}', "{}", '{\n  "a": "\\n\\"é"\n}'], ["[]", "1", '{"a"}']),
+        (
+            Constraint("json"),
+            ['{"a": [1, {"b": null}]}', "{}", '{\n  "a": "\\n\\"é"\n}'],
+            ["[]", "1", '{"a"}'],
+        ),
         (schema(STRICT), ['{"a": 1}', '{"a":-20}'], ["{}", '{"a": "1"}', '{"a": 1, "b": 2}', '{"a": 1.5}']),
         (schema({"type": "array", "items": {"enum": ["x", 3, None]}, "minItems": 1, "maxItems": 2}),
          ['["x"]', '[3, null]'], ["[]", '["y"]', '["x","x","x"]']),

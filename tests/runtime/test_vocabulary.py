@@ -21,7 +21,8 @@ def test_texts_to_tokens_and_back(dense_gguf: Path) -> None:
         assert vocabulary.pieces(tokens)[0] == b"<|im_start|>"
         assert vocabulary.tokenize("") == []
         assert (vocabulary.told["n_vocab"], vocabulary.told["add_bos"]) == (49152, False)
-        assert vocabulary.detokenize([vocabulary.told["bos"], vocabulary.told["eos"]]) == "<|im_start|><|im_end|>"
+        ends = [vocabulary.told["bos"], vocabulary.told["eos"]]
+        assert vocabulary.detokenize(ends) == "<|im_start|><|im_end|>"
         with pytest.raises(LoadFailed, match="token 49152 is not in the vocabulary"):
             vocabulary.pieces([49152])
         assert vocabulary.tokenize("still there") != []

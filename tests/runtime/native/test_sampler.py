@@ -202,7 +202,8 @@ def test_dry_forbids_what_would_repeat(tiny_vocab: Any) -> None:
     logits = np.zeros(9)
     logits[3], logits[4] = 2.0, 1.5
     options: dict[str, Any] = {
-        "dry_multiplier": 1.0, "dry_base": 2.0, "dry_allowed_length": 2, "dry_penalty_last_n": 64, "temperature": 0.0,
+        "dry_multiplier": 1.0, "dry_base": 2.0, "dry_allowed_length": 2, "dry_penalty_last_n": 64,
+        "temperature": 0.0,
     }  # fmt: skip
     assert draw(logits, 1, [1, 2, 3, 5, 1, 2], vocab=tiny_vocab, **options) == [4]
     assert draw(logits, 1, [1, 2, 3, 5, 6, 2], vocab=tiny_vocab, **options) == [3]
