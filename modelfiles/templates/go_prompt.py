@@ -8,6 +8,7 @@ from __future__ import annotations
 from modelfiles.messages import Message
 from modelfiles.templates.go.template import GoTemplate, parse_template
 from modelfiles.templates.jinja import Conversation
+from modelfiles.templates.switches import Level, Thinking
 from modelfiles.templates.tags import ThinkingTags
 
 
@@ -25,6 +26,8 @@ class GoPrompt:
         self.tags: ThinkingTags | None = self.template.thinking_tags
         self.tool_call_tag = self.template.tool_call_tag
         self.inserts = "suffix" in self.template.variables
+        # Models that talk in channels know no higher level.
+        self._highest: Level = "high" if "<|start|>" in source and "<|end|>" in source else "max"
 
     def render(self, conversation: Conversation) -> str:
         """The prompt's text, up to where the model goes on. Raises TemplateError with line and column."""
@@ -32,11 +35,14 @@ class GoPrompt:
             conversation.messages or (Message("user"),),
             today=conversation.now.date(),
             tools=conversation.tools,
-            think=conversation.thinking,
+            think=self._level(conversation.thinking),
         )
 
     def render_insert(self, prompt: str, suffix: str, conversation: Conversation) -> str:
         """The prompt for text between two others; of the conversation only moment and thinking count."""
         return self.template.render_insert(
-            prompt, suffix, today=conversation.now.date(), think=conversation.thinking
+            prompt, suffix, today=conversation.now.date(), think=self._level(conversation.thinking)
         )
+
+    def _level(self, thinking: Thinking) -> Thinking:
+        return self._highest if thinking == "max" else thinking

@@ -33,6 +33,8 @@ def asked(*texts: str, **fields: object) -> Conversation:
         ("{{ .Think }}{{ .ThinkLevel }}{{ .IsThinkSet }}", asked("a", thinking="low"), "truelowtrue"),
         ("{{ .Think }}{{ .ThinkLevel }}{{ .IsThinkSet }}", asked("a", thinking=True), "truemediumtrue"),
         ("{{ .Think }}{{ .ThinkLevel }}{{ .IsThinkSet }}", asked("a", thinking=False), "falsetrue"),
+        ("{{ .ThinkLevel }}.", asked("a", thinking="max"), "max."),
+        ("<|start|>{{ .ThinkLevel }}<|end|>", asked("a", thinking="max"), "<|start|>high<|end|>"),
         ("{{ .Prompt }}.", asked(), "."),
     ],
 )
