@@ -48,6 +48,7 @@ class Web(Protocol):
         limit_bytes: int = JSON_BYTES,
         seconds: float = 60.0,
         access: Access = _PUBLIC,
+        follow: bool = True,
     ) -> Answer:
         """Raises Unreachable, Refused for an address that may not be asked, BadAnswer for too much."""
         ...

@@ -54,13 +54,21 @@ class Login:
         body: bytes | None = None,
         limit_bytes: int = JSON_BYTES,
         seconds: float = 60.0,
+        follow: bool = True,
     ) -> Answer:
         """As `Web.ask`, with one further try where a token is wanted. NotPermitted if that does not help."""
 
         async def once() -> Answer:
             sent = {**self.headers, **(headers or {})}
             return await self._web.ask(
-                method, url, sent, body=body, limit_bytes=limit_bytes, seconds=seconds, access=self._access
+                method,
+                url,
+                sent,
+                body=body,
+                limit_bytes=limit_bytes,
+                seconds=seconds,
+                access=self._access,
+                follow=follow,
             )
 
         used = self._token

@@ -74,6 +74,10 @@ class Store:
                 found.append(self.load(name))
         return found
 
+    def manifest_bytes(self, name: Name) -> bytes:
+        """A manifest as it is. Raises ModelNotFound. The name must be in the store's spelling."""
+        return self._manifests.read(name).data
+
     def manifest(self, name: Name) -> Manifest:
         """Raises ModelNotFound and StoreError. The name must be in the store's spelling."""
         return parse_manifest(self._manifests.read(name).data)

@@ -1,0 +1,73 @@
+"""Pull and push in Ollama's JSON: the requests, and the items of their streams. Pure.
+
+Beside Ollama's four keys an item may say from where, how fast and how long still: `source`, `rate` (bytes a
+second), `eta` (seconds), and `note`, what is being waited for. Clients pass over keys that they do not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+
+from shim.bodies import Field, Struct
+from shim.bodykinds import BOOL, STRING
+from shim.gojson import encode
+from shim.ollama.names import requested
+from shim.pulling import PullRequest
+from shim.pushing import PushRequest
+from shim.transfers import PullProgress
+
+Body = Mapping[str, object]
+Item = dict[str, object]
+
+_TRANSFER = [
+    Field("model", STRING),
+    Field("insecure", BOOL),
+    Field("username", STRING),
+    Field("password", STRING),
+    Field("stream", BOOL),
+    Field("name", STRING),
+]
+PULL = Struct("PullRequest", _TRANSFER)
+PUSH = Struct("PushRequest", _TRANSFER)
+
+
+def pull_request(body: Body, *, is_local: bool) -> PullRequest:
+    """What a pull asks for."""
+    return PullRequest(requested(body), bool(body.get("insecure")), is_local)
+
+
+def push_request(body: Body, *, is_local: bool) -> PushRequest:
+    """What a push asks for."""
+    return PushRequest(requested(body), bool(body.get("insecure")), is_local)
+
+
+def item(progress: PullProgress) -> Item:
+    """One line; what is empty or zero is left out."""
+    told: Item = {
+        "status": progress.status,
+        "digest": progress.digest,
+        "total": progress.total,
+        "completed": progress.completed,
+        "source": progress.mirror,
+        "rate": round(progress.bytes_per_second),
+        "eta": None if progress.eta_seconds is None else round(progress.eta_seconds),
+        "note": progress.note,
+    }
+    return {key: value for key, value in told.items() if value or key == "status"}
+
+
+async def lines(source: AsyncGenerator[PullProgress, None]) -> AsyncGenerator[bytes, None]:
+    """All of it as lines, as it comes; the source is closed with the result."""
+    async with aclosing(source):
+        async for progress in source:
+            yield encode(item(progress)) + b"\n"
+
+
+async def last(source: AsyncGenerator[PullProgress, None]) -> Item:
+    """The end of it, for those who want no stream; an error is raised."""
+    found: Item = {}
+    async with aclosing(source):
+        async for progress in source:
+            found = item(progress)
+    return found
