@@ -18,6 +18,7 @@ from modelfiles.templates.languages import (
 )
 
 _TALKS_IN_CHANNELS = ("gptoss", "gpt-oss")
+_CHANNEL_MARKS = ("<|start|>", "<|end|>")
 # No parser is named: it is off, or found by the template.
 _NO_PARSER = ("", "0", "1", "auto", "false", "none", "off", "true")
 
@@ -66,6 +67,13 @@ def chat_template(package: Package, gguf: GGUF | None, *, go_template: bool | No
     if gguf is not None and template_language(package, gguf, go_template=go_template) == "jinja":
         return gguf.chat_template
     return package.template or BARE
+
+
+def parser_of(package: Package, template: str) -> str:
+    """The name of Ollama's parser for replies to prompts of `template`; empty for none."""
+    in_channels = package.config.model_family in _TALKS_IN_CHANNELS
+    implied = in_channels and all(mark in template for mark in _CHANNEL_MARKS)
+    return package.config.parser or ("harmony" if implied else "")
 
 
 def jinja_sources(gguf: GGUF | None) -> str:

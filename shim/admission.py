@@ -10,6 +10,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from modelfiles.capabilities import parser_of
 from modelfiles.messages import Message, Tool
 from modelfiles.package import Package
 from modelfiles.replies.blocks import Style
@@ -55,7 +56,8 @@ class Admitted:
 
         As in Ollama, thinking of a model with a TEMPLATE and no parser is read only where it is asked for.
         """
-        setting, builtin = self.options.reply.reasoning_parser, self.target.package.config.parser
+        setting = self.options.reply.reasoning_parser
+        builtin = parser_of(self.target.package, template.source)
         if not isinstance(template, GoPrompt):
             return choose_tags(setting, template.source, builtin=builtin)
         return choose_tags(setting, template.tags if self.thinking else None, builtin=builtin)
@@ -64,7 +66,8 @@ class Admitted:
         """How the model writes calls of these tools."""
         if not tools:
             return None
-        setting, builtin = self.options.reply.tool_call_parser, self.target.package.config.parser
+        setting = self.options.reply.tool_call_parser
+        builtin = parser_of(self.target.package, template.source)
         style = choose_style(setting, template.source, builtin=builtin)
         if style is not None or not is_detected(setting):
             return style

@@ -11,6 +11,7 @@ from modelfiles.templates.tags import REASONING_PARSERS, THINK, ThinkingTags
 
 _COHERE = REASONING_PARSERS["cohere_command4"]
 _GEMMA = REASONING_PARSERS["gemma4"]
+_HARMONY = REASONING_PARSERS["openai_gptoss"]
 _MISTRAL = REASONING_PARSERS["mistral"]
 
 
@@ -44,7 +45,7 @@ PARSERS: Mapping[str, BuiltinParser] = {
     "nemotron-3.5-nano": BuiltinParser(_BOTH, "qwen3_coder", THINK),
     "ministral": BuiltinParser(_TOOLS, "mistral", _MISTRAL),
     "passthrough": BuiltinParser((), plain=True),
-    "harmony": BuiltinParser(_BOTH, "openai"),
+    "harmony": BuiltinParser(_BOTH, "openai", _HARMONY),
     "cogito": BuiltinParser(_BOTH, "deepseek_v3", THINK),
     "deepseek3": BuiltinParser(_BOTH, "deepseek_v31", THINK),
     "olmo3": BuiltinParser(_TOOLS, "olmo3"),

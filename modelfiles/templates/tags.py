@@ -25,6 +25,11 @@ _GEMMA = ThinkingTags("<|channel>thought\n", "<channel|>")
 _APERTUS = ThinkingTags("<|inner_prefix|>", "<|inner_suffix|>")
 _KIMI = ThinkingTags("<|open|>think<|sep|>", "<|close|>think<|sep|>")
 
+# Channels: what the model says to itself, and where it turns to the user.
+_HARMONY = ThinkingTags(
+    "<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"
+)
+
 # Those that no other family's template mentions come first; <think> is named by many in passing.
 _DETECTED = (_SEED, _MINIMAX, _HUNYUAN, _MISTRAL, _COHERE, _GEMMA, _APERTUS, THINK)
 
@@ -39,6 +44,7 @@ _BY_PARSER: Mapping[ThinkingTags, str] = {
     _GEMMA: "gemma4",
     _APERTUS: "apertus",
     _KIMI: "kimi_k3",
+    _HARMONY: "openai_gptoss",
 }
 
 REASONING_PARSERS: Mapping[str, ThinkingTags] = {
@@ -52,6 +58,8 @@ def thinking_tags(source: str) -> ThinkingTags | None:
         # In a template a newline is usually written as an escape.
         if tags.open.rstrip() in source and tags.close in source:
             return tags
+    if _HARMONY.open in source:
+        return _HARMONY
     # DeepSeek's templates cut past thinking off at the closing tag and never write the opening one.
     splits = f"split('{THINK.close}')" in source or f'split("{THINK.close}")' in source
     return THINK if splits else None

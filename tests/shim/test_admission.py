@@ -12,6 +12,9 @@ from modelfiles.messages import tool_from_json
 from modelfiles.names import parse_name
 from modelfiles.package import Config, Package
 from modelfiles.replies.generic import GenericStyle
+from modelfiles.replies.pieces import Content
+from modelfiles.replies.pieces import Thinking as Thought
+from modelfiles.replies.stream import ReplyReader
 from modelfiles.templates.choice import Templates
 from modelfiles.templates.go_prompt import GoPrompt
 from modelfiles.templates.jinja import ChatTemplate
@@ -38,6 +41,7 @@ def target(
     *capabilities: str,
     weights: bool = True,
     parser: str = "",
+    family: str = "",
     **parameters: object,
 ) -> Target:
     package = Package(
@@ -45,7 +49,7 @@ def target(
         digest="0" * 64,
         size=0,
         modified_ns=0,
-        config=Config(parser=parser),
+        config=Config(parser=parser, model_family=family),
         model_path=Path("weights") if weights else None,
         parameters=parameters,
     )
@@ -159,6 +163,16 @@ def test_how_replies_to_a_template_layer_are_read() -> None:
     assert coder is not None
     assert coder.name == "qwen3_coder"
     assert admitted(target("completion", parser="passthrough")).style(HERMES, TOOLS) is None
+
+
+def test_models_that_talk_in_channels() -> None:
+    found = admitted(target("completion", family="gptoss"))
+    tags = found.tags(GoPrompt("<|start|>{{ .Prompt }}<|end|>"))
+    assert tags is not None
+    reader = ReplyReader(tags)
+    said = "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Yes."
+    assert [*reader.feed(said), *reader.finish()] == [Thought("hm"), Content("Yes.")]
+    assert found.tags(GoPrompt("{{ .Prompt }}")) is None
 
 
 def test_renderers() -> None:
