@@ -8,7 +8,7 @@ from bench.contenders import Setup
 from bench.measures import Decoded, Memory, Prefilled, Stream
 from modelfiles.gguf.reader import read_gguf
 from runtime.engine import load_engine
-from runtime.events import Failed, Finished, Submit
+from runtime.events import Failed, Finished, Submit, Token
 from runtime.options import LoadOptions, SamplingOptions
 
 
