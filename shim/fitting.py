@@ -30,7 +30,7 @@ class Tokenizer(Protocol):
 # A token covers at least one byte of text; vocabularies may add a few on their own.
 _ADDED_TOKENS = 16
 _CHARACTERS_A_TOKEN = 4.0  # about, in many languages; only where the search begins depends on it
-_MOST_GUESSES = 4
+_MOST_GUESSES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +118,12 @@ class _Search:
 
     def __init__(self, messages: Sequence[Message], characters: int, num_ctx: int) -> None:
         self.low, self.high = 0, len(messages) - 1
+        # What stands around the messages' texts is taken to be the same for all.
+        around = max(0, characters - sum(map(_size, messages))) / len(messages)
+        gone = (0 if message.role == "system" else _size(message) + around for message in messages)
         # How many characters are gone when the conversation begins at each message.
-        gone = (0 if message.role == "system" else _size(message) for message in messages)
-        self._gone = [0, *accumulate(gone)]
-        self._characters = characters
+        self._gone = [0.0, *accumulate(gone)]
+        self._characters = float(characters)
         self._num_ctx = num_ctx
         self._rate = _CHARACTERS_A_TOKEN
         self._guesses = 0
@@ -151,7 +153,7 @@ class _Search:
             self.low = first + 1
         if rendered is None:
             return
-        # The prompt itself tells best how much stands around the messages' texts.
+        # The nearest prompt tells best what is around the rest.
         self._characters = len(rendered.text) + self._gone[first]
         self._rate = len(rendered.text) / rendered.tokens if rendered.tokens else self._rate * 2
 
