@@ -49,6 +49,7 @@ def load_engine(
     embeddings = plan_embeddings(loaded.model, architecture)
     config = {
         **embeddings.config(),
+        **loaded.adapters.fields,
         "n_slots": loaded.num_parallel,
         "n_ctx_slot": loaded.num_ctx,
         "n_batch": loaded.num_batch,

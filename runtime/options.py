@@ -31,7 +31,8 @@ class LoadOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``num_ctx`` is the context of one slot in tokens, ``num_batch`` and ``num_ubatch`` are in tokens too.
     ``num_gpu`` counts layers (-1: all that fit). ``extra_buffers`` None leaves it to what the canary proved.
-    ``tensor_overrides`` maps a pattern over tensor names to "CPU" or a device buffer's name.
+    ``tensor_overrides`` maps a pattern over tensor names to "CPU" or a device buffer's name. ``adapters`` are
+    paths of LoRA adapters (GGUF), each with what it is scaled by.
     """
 
     num_ctx: int = 4096
@@ -53,6 +54,7 @@ class LoadOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kv_overrides: dict[str, int | float | bool | str] = {}  # msgspec gives every instance its own copy
     tensor_overrides: dict[str, str] = {}
     check_tensors: bool = False
+    adapters: tuple[tuple[str, float], ...] = ()
 
 
 class SamplingOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):

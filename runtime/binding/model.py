@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from runtime.binding.adapters import Adapters, load_adapters
 from runtime.binding.devices import buffer_type
 from runtime.binding.library import ffi, lib
 from runtime.errors import LoadError
@@ -36,6 +37,7 @@ class LoadedModel:
     num_ctx: int  # tokens of one slot
     num_parallel: int
     num_batch: int
+    adapters: Adapters
 
     def close(self) -> None:
         """Free the context, then the model."""
@@ -187,7 +189,7 @@ def load_model(
 ) -> LoadedModel:
     """Load weights and make the context. ``on_progress`` (0 to 1) returning False aborts.
 
-    Raises LoadError: "unsupported" options, "aborted", "bad_model", "out_of_memory".
+    Raises LoadError: "unsupported" options, "aborted", "bad_model" (also of an adapter), "out_of_memory".
     """
     check_options(options)
     going_on = True
@@ -210,6 +212,11 @@ def _with_context(model: Any, options: LoadOptions, threads: int) -> LoadedModel
     if not lib.llama_model_has_decoder(model):
         lib.llama_model_free(model)
         raise LoadError("unsupported", "the model has no decoder and cannot generate text")
+    try:
+        adapters = load_adapters(model, options.adapters)
+    except LoadError:
+        lib.llama_model_free(model)
+        raise
     trained = int(lib.llama_model_n_ctx_train(model))
     num_ctx = min(options.num_ctx, trained) if trained > 0 else options.num_ctx
     params = context_params(options, num_ctx, threads)
@@ -223,4 +230,4 @@ def _with_context(model: Any, options: LoadOptions, threads: int) -> LoadedModel
             "lower num_ctx, or use cache_type_k and cache_type_v q8_0",
         )
     vocab = lib.llama_model_get_vocab(model)
-    return LoadedModel(model, context, vocab, num_ctx, options.num_parallel, params.n_batch)
+    return LoadedModel(model, context, vocab, num_ctx, options.num_parallel, params.n_batch, adapters)

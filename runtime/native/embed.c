@@ -91,6 +91,9 @@ static bool make_context(shim_engine *e, int32_t n_tokens) {
     if (!e->embed.ctx) {
         return false;
     }
+    if (c->n_adapters) {
+        llama_set_adapters_lora(e->embed.ctx, c->adapters, (size_t)c->n_adapters, c->adapter_scales);
+    }
     e->embed.n_ctx = n_ctx;
     e->embed.n_batch = (int32_t)params.n_batch;
     e->embed.batch = llama_batch_init(e->embed.n_batch, 0, 1);

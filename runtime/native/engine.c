@@ -56,7 +56,9 @@ shim_engine *shim_engine_new(struct llama_context *ctx, shim_engine_config confi
     pthread_cond_init(&e->news, NULL);
     pthread_cond_init(&e->wants, NULL);
     pthread_cond_init(&e->grants, NULL);
-    if (!make_slots(e) || !make_scratches(e)) {
+    bool adapted = config.n_adapters == 0 || llama_set_adapters_lora(ctx, config.adapters, (size_t)config.n_adapters,
+                                                                     config.adapter_scales) == 0;
+    if (!adapted || !make_slots(e) || !make_scratches(e)) {
         shim_engine_free(e);
         return NULL;
     }

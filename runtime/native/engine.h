@@ -127,6 +127,9 @@ typedef struct {
     int32_t embed_width;      /* numbers in an embedding */
     int32_t embed_batch;      /* most tokens of a text that are computed together, unless: */
     bool embed_whole;         /* a text has to be in one batch; else only its last token counts */
+    struct llama_adapter_lora **adapters; /* applied to every context; must live as long as the engine */
+    float *adapter_scales;
+    int32_t n_adapters;
 } shim_engine_config;
 
 typedef struct {
