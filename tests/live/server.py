@@ -151,6 +151,10 @@ class ShimServer:
         models: list[dict[str, Any]] = body["models"]
         return models
 
+    def wait_unloaded(self) -> None:
+        """Until /api/ps is empty."""
+        wait_until(lambda: not self.loaded(), PATIENCE_SECONDS, "nothing is loaded")
+
     def workers(self) -> list[psutil.Process]:
         """The worker processes below this server, from the process table."""
         try:
