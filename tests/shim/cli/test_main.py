@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from shim.cli.main import COMMANDS
+from shim.versions import API_VERSION
 from tests.shim.cli.scripted import Answer, ScriptedServer, Shim
 
 
@@ -74,13 +75,20 @@ def test_an_address_that_cannot_be_is_an_error(shim: Shim, monkeypatch: pytest.M
 
 def test_version(shim: Shim, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shim.cli.version.own_version", lambda: "1.2.3")
-    server.answers["GET", "/api/version"] = Answer({"version": "0.33.0"})
+    server.answers["GET", "/api/version"] = Answer({"version": API_VERSION})
     result = shim("--version")
     assert (result.code, result.err) == (0, "")
     assert result.out == (
         "shim version is 1.2.3\n"
-        f"server at http://127.0.0.1:{server.port} speaks the API of version 0.33.0\n"
+        f"server at http://127.0.0.1:{server.port} speaks the API of version {API_VERSION}\n"
     )  # fmt: skip
+
+
+def test_version_of_another_server(shim: Shim, server: ScriptedServer) -> None:
+    server.answers["GET", "/api/version"] = Answer({"version": "0.1.2"})
+    result = shim("--version")
+    assert result.out.endswith("speaks the API of version 0.1.2\n")
+    assert result.err == f"Warning: client version is {API_VERSION}\n"
 
 
 def test_version_without_a_server(

@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import StartServer
 from tests.live.server import ShimServer
 from tests.shim.cli.scripted import Shim
+from tests.shim.cli.terminal import Terminal
 
 DATA = Path(__file__).parents[2] / "data" / "gotemplate.jsonl"
 CASES: list[dict[str, Any]] = [json.loads(line) for line in DATA.read_text("utf-8").splitlines()]
@@ -174,6 +175,12 @@ def test_a_models_prompt_is_the_servers(shim: Shim, store: tuple[ShimServer, lis
 @pytest.mark.live
 def test_tokens_and_the_context(shim: Shim, store: tuple[ShimServer, list[str]]) -> None:
     ids = json.loads(shim("render", "m", "--tokens", stdin=json.dumps(CHAT).encode()).out)
+    (store[0].home / "request.json").write_text(json.dumps(CHAT))
+    arguments = ["render", "m", "--tokens", "--input", "request.json"]
+    with Terminal(arguments, store[0].environment(), store[0].home) as terminal:
+        assert terminal.ended() == 0
+        header, first, *_ = terminal.shown.splitlines()
+    assert (header.split(), first.split()) == (["ID", "PIECE"], ["1", '"<|im_start|>"'])
     assert ids[0] == 1  # <|im_start|>, as the prompt begins
     assert len(ids) > 30
     long = {"messages": [{"role": "user", "content": f"{n} " * 120} for n in range(9)]}

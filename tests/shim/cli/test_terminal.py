@@ -185,6 +185,17 @@ def test_a_server_that_goes_away_ends_only_the_turn(running: ShimServer) -> None
         assert chat.ended() == 0
 
 
+@pytest.mark.parametrize(("variables", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_the_doctor_is_coloured_where_that_is_wanted(
+    tmp_path: Path, variables: dict[str, str], coloured: bool
+) -> None:
+    environment = {"HOME": str(tmp_path), "OLLAMA_HOST": "127.0.0.1:0", "PYTHONPATH": str(Path.cwd())}
+    with Terminal(["doctor"], environment | variables, tmp_path, columns=200) as terminal:
+        terminal.ended()
+    assert "\nstore" in terminal.shown
+    assert ("\x1b[32mok\x1b[0m" in terminal.raw) is coloured
+
+
 @pytest.mark.live
 def test_with_the_real_engine(start_server: StartServer, dense_gguf: Path) -> None:
     server = start_server()
