@@ -98,7 +98,7 @@ def test_12_what_cannot_be_enforced_is_refused(server: ShimServer, name: str, st
     }
     plain = chat("dense", "Hello", num_predict=4)
     assert server.call("POST", "/api/chat", plain)[0] == 200
-    worker = server.worker()
+    before = server.workers()
     body = {**chat("dense", "Say b.", num_predict=64, stream=stream), "format": schema}
     status, data = server.call_bytes("POST", "/api/chat", json.dumps(body).encode())
     if status == 200:
@@ -107,4 +107,4 @@ def test_12_what_cannot_be_enforced_is_refused(server: ShimServer, name: str, st
     else:
         assert any(part in json.loads(data)["error"] for part in named), data
     assert server.call("POST", "/api/chat", plain)[0] == 200
-    assert server.worker() == worker
+    assert server.workers() == before
