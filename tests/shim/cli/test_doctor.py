@@ -23,6 +23,7 @@ from shim.cli.checks import (
     cpu_flags,
 )
 from shim.settings import Settings
+from tests.live.server import REPOSITORY
 from tests.modelfiles.store.packing import blob, pack
 from tests.shim.cli.scripted import Answer, ScriptedServer, Shim
 
@@ -142,7 +143,7 @@ def test_an_engine_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 @pytest.mark.live
 def test_this_machine(tmp_path: Path) -> None:
-    environment = {"HOME": str(tmp_path), "OLLAMA_HOST": "127.0.0.1:0", "PYTHONPATH": str(Path.cwd())}
+    environment = {"HOME": str(tmp_path), "OLLAMA_HOST": "127.0.0.1:0", "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-m", "shim.cli.main", "doctor"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartServer
-from tests.live.server import ShimServer
+from tests.live.server import REPOSITORY, ShimServer
 from tests.modelfiles.gguf.building import STRING, gguf
 from tests.shim.cli.terminal import CTRL_C, CTRL_D, ENTER, TAB, UP, Terminal
 from tests.shim.serving import CHATTING
@@ -189,7 +189,7 @@ def test_a_server_that_goes_away_ends_only_the_turn(running: ShimServer) -> None
 def test_the_doctor_is_coloured_where_that_is_wanted(
     tmp_path: Path, variables: dict[str, str], coloured: bool
 ) -> None:
-    environment = {"HOME": str(tmp_path), "OLLAMA_HOST": "127.0.0.1:0", "PYTHONPATH": str(Path.cwd())}
+    environment = {"HOME": str(tmp_path), "OLLAMA_HOST": "127.0.0.1:0", "PYTHONPATH": str(REPOSITORY)}
     with Terminal(["doctor"], environment | variables, tmp_path, columns=200) as terminal:
         terminal.ended()
     assert "\nstore" in terminal.shown
