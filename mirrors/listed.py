@@ -41,3 +41,12 @@ LISTED = (
         "no login; from outside China it sends clients on to the original",
     ),
 )
+
+# Small models with which a mirror can be tried
+PROBED: Mapping[str, str] = MappingProxyType(
+    {
+        REGISTRY: "all-minilm:22m",
+        HUGGING_FACE: "Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q4_K_M",
+        MODELSCOPE: "Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q4_K_M",
+    }
+)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from mirrors import errors as fetching
 from modelfiles import errors as files
 from runtime import errors as running
 
@@ -139,6 +140,8 @@ _TABLE: Mapping[type[BaseException], Callable[[Any], ApiError]] = MappingProxyTy
         files.TemplateRefused: lambda error: bad_request(str(error)),
         files.TemplateError: lambda error: server_error(str(error)),
         files.ModelfilesError: lambda error: bad_request(str(error)),
+        fetching.BadReference: lambda error: bad_request(str(error)),
+        fetching.MirrorsError: lambda error: server_error(str(error)),
         running.QueueFull: lambda _: busy(),
         running.SupervisorClosed: lambda _: ApiError(503, "the server is shutting down"),
         running.BadOptions: lambda error: bad_request(str(error)),

@@ -83,7 +83,8 @@ async def plan(hub: Hub, repository: HubRepository) -> Plan:
     try:
         return await _from_files(hub, repository)
     except MirrorsError as error:
-        if refused is not None and isinstance(error, Unreachable) and not isinstance(refused, Unreachable):
+        silent = (Unreachable, NotThere)  # a bridge that is down, or a hub that has none, explains nothing
+        if refused is not None and isinstance(error, Unreachable) and not isinstance(refused, silent):
             raise refused from error
         raise
 

@@ -124,13 +124,14 @@ class Blobs:
     def take(self, path: Path, digest: str) -> bool:
         """Make a file of this disk, whose content is known to be right and synced, the blob of that digest.
 
-        The file moves; False if the blob was there already, so that the file was removed. A blob of another
-        size is damaged, and gives way.
+        The file moves; False if the blob was there already, so that the file was removed, or if someone else
+        who had the same file moved it. A blob of another size is damaged, and gives way.
         """
         with as_store_error(f"cannot make {path} a blob"):
             make_folder(self._layout.blobs)
-            size = path.stat().st_size
-            if not self.has(digest) or self.size(digest) != size:
+            if not path.exists() and self.has(digest):
+                return False
+            if not self.has(digest) or self.size(digest) != path.stat().st_size:
                 os.chmod(path, FILE_MODE)
                 os.utime(path)
                 os.replace(path, self._layout.blob(digest))
