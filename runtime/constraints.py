@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from runtime.binding.library import ffi, lib
 from runtime.errors import BadOptions
-from runtime.grammars import compile_grammar
-from runtime.matching import GrammarVocabulary, Grant, Mask, Matcher, TokenSource
+from runtime.grammar_cache import Grammars
+from runtime.matching import Grant, Mask, Matcher, TokenSource
 from runtime.options import Constraint
 
 log = logging.getLogger(__name__)
 
 WAIT_MS = 1000  # how long the thread sleeps at most before it looks whether the engine has stopped
 COMPILERS = 2  # one slow grammar must not hold up all others
-KEPT_GRAMMARS = 16  # the same few schemas come again and again
 
 GRANTS = {
     Grant.MASK: lib.SHIM_GRANT_MASK,
@@ -32,46 +30,6 @@ GRANTS = {
     Grant.FAILED: lib.SHIM_GRANT_FAILED,
 }
 Ready = Callable[[Matcher | BadOptions], None]
-
-
-class Grammars:
-    """Compiles constraints for one vocabulary; from any thread."""
-
-    def __init__(self, source: TokenSource) -> None:
-        self._source = source
-        self._lock = threading.Lock()
-        self._vocabulary: GrammarVocabulary | None = None
-        self._tokenizer: Any = None
-        self._compiled: OrderedDict[tuple[str, str], Any] = OrderedDict()
-
-    def compile(self, constraint: Constraint) -> Matcher:
-        """The matcher for a constraint; BadOptions says what in it cannot be honoured."""
-        vocabulary = self._prepared()
-        key = (constraint.kind, constraint.source)
-        with self._lock:
-            inner = self._compiled.get(key)
-        if inner is None:
-            inner = compile_grammar(self._tokenizer, constraint)
-            with self._lock:
-                self._compiled[key] = inner
-                while len(self._compiled) > KEPT_GRAMMARS:
-                    self._compiled.popitem(last=False)
-        return Matcher(inner.deep_copy(), vocabulary, constraint.after, constraint.opening)
-
-    def _prepared(self) -> GrammarVocabulary:
-        from llguidance import LLTokenizer, TokenizerWrapper
-
-        with self._lock:
-            if self._vocabulary is None:
-                vocabulary = GrammarVocabulary(self._source)
-                self._tokenizer = LLTokenizer(
-                    TokenizerWrapper(vocabulary),
-                    n_vocab=self._source.size,
-                    eos_token=vocabulary.ends or None,
-                    slices=LLTokenizer.json_slices(),
-                )
-                self._vocabulary = vocabulary
-            return self._vocabulary
 
 
 class Constraints:

@@ -30,6 +30,7 @@ from runtime.events import (
     Submit,
 )
 from runtime.fake_embedding import embedded
+from runtime.fake_grammar import Guide, fake_grammars
 from runtime.fake_script import BOS, EOS, N_VOCAB, decode_tokens, encode_text
 from runtime.fake_sequence import FakeSequence
 from runtime.options import LoadOptions
@@ -43,6 +44,7 @@ class FakeEngine:
 
     def __init__(self, info: EngineInfo) -> None:
         self._info = info
+        self._grammars = fake_grammars()
         self._changed = threading.Condition()
         self._queue: deque[FakeSequence] = deque()
         self._slots: list[FakeSequence | None] = [None] * info.num_parallel
@@ -61,7 +63,7 @@ class FakeEngine:
     def submit(self, request: Submit) -> None:
         """Queue a request; what cannot be served is answered by a Failed."""
         try:
-            sequence = FakeSequence(request, self._info.num_ctx)
+            sequence = FakeSequence(request, self._info.num_ctx, self._guide(request))
         except BadOptions as error:
             self._report(Failed(request.id, "bad_request", str(error)))
             return
@@ -74,6 +76,12 @@ class FakeEngine:
             else:
                 self._queue.append(sequence)
             self._changed.notify_all()
+
+    def _guide(self, request: Submit) -> Guide | None:
+        """BadOptions for a constraint that cannot be compiled."""
+        if request.constraint is None:
+            return None
+        return Guide(self._grammars.compile(request.constraint))
 
     def embed(self, request: Embed) -> None:
         """A vector that depends on the tokens alone."""

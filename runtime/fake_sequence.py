@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from runtime.events import EngineEvent, Finished, Submit, Token, TokenLogprob
+from runtime.fake_grammar import Guide
 from runtime.fake_script import (
     EOS,
     Script,
@@ -32,7 +33,7 @@ def fit_prompt(tokens: list[int], num_ctx: int, num_keep: int) -> list[int]:
 class FakeSequence:
     """``step()`` makes one token and returns the events that come of it; the last of them is a Finished."""
 
-    def __init__(self, request: Submit, num_ctx: int) -> None:
+    def __init__(self, request: Submit, num_ctx: int, guide: Guide | None = None) -> None:
         prompt = request.prompt
         tokens = encode_text(prompt, request.add_special) if isinstance(prompt, str) else list(prompt)
         self.script: Script = read_script(decode_tokens(tokens))
@@ -45,6 +46,7 @@ class FakeSequence:
         self.generated: list[int] = []
         self.cached_tokens = 0
         self._num_ctx = num_ctx
+        self._guide = guide
         self._speech: Iterator[int] = spoken_tokens(self.script, tokens, request.sampling)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._text = ""  # decoded, not yet sent: it may be the start of a stop string
@@ -67,6 +69,8 @@ class FakeSequence:
         if used >= bound:
             return [self.finish("length", "context")]
         token = next(self._speech, EOS)
+        if self._guide is not None:
+            token = self._guide.choose(token)
         if token == EOS:
             return [self.finish("stop", "eos")]
         self._take(token)

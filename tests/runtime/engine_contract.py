@@ -5,6 +5,7 @@ A test file makes a subclass of `EngineContract` whose name starts with "Test", 
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from array import array
@@ -16,7 +17,7 @@ import pytest
 from runtime.engine_protocol import Engine
 from runtime.errors import BadOptions
 from runtime.events import Embed, Embedded, EngineEvent, Failed, Finished, Submit, Token, TokenLogprob
-from runtime.options import LoadOptions, SamplingOptions
+from runtime.options import Constraint, LoadOptions, SamplingOptions
 
 PATIENCE_SECONDS = 60.0  # a failing test ends; a passing one never waits that long
 
@@ -291,6 +292,28 @@ class EngineContract:
         assert b"".join(entry.bytes for entry in with_.logprobs).startswith(with_.text.encode()[:4])
         assert without.logprobs == []
         assert with_.text == without.text
+
+    def test_a_constraint_holds(self, collector: Collector, case: EngineCase) -> None:
+        source = '{"type": "object", "properties": {"n": {"type": "integer", "maximum": 99, "minimum": 0}}, '
+        source += '"required": ["n"], "additionalProperties": false}'
+        bound = Submit(1, case.prompt, greedy(200), constraint=Constraint("json_schema", source))
+        chosen = Submit(2, case.prompt, greedy(), constraint=Constraint("choice", '["red", "blue"]'))
+        free = Submit(3, case.prompt, greedy(4))
+        numbers, colour, other = collector.run(bound, chosen, free)
+        assert 0 <= json.loads(numbers.text)["n"] <= 99
+        assert colour.text in ("red", "blue")
+        assert {numbers.finished.detail, colour.finished.detail} == {"eos"}
+        assert other.finished.generated_tokens == 4
+
+    def test_a_constraint_that_cannot_be_compiled_fails_alone(
+        self, collector: Collector, case: EngineCase
+    ) -> None:
+        bad = Submit(1, case.prompt, greedy(4), constraint=Constraint("regex", "("))
+        failed, other = collector.run(bad, Submit(2, case.prompt, greedy(2)))
+        assert failed.failed.kind == "bad_request"
+        assert failed.tokens == []
+        assert "unclosed group" in failed.failed.message
+        assert other.finished.generated_tokens > 0
 
     @pytest.mark.parametrize("text", ["hello world", "naïve café", "日本 🙂", "", "line\n\n  two"])
     def test_tokens_and_text_convert_both_ways(self, collector: Collector, text: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runtime import constraints, grammars
+from runtime import grammar_cache, grammars
 from runtime.engine import load_engine
 from runtime.events import Submit
 from runtime.options import Constraint, LoadOptions, SamplingOptions
@@ -269,7 +269,7 @@ def test_cancel_while_the_grammar_is_compiled(engine: Collector, monkeypatch: py
         go_on.wait(30)
         return compile_grammar(tokenizer, constraint)
 
-    monkeypatch.setattr(constraints, "compile_grammar", slow)
+    monkeypatch.setattr(grammar_cache, "compile_grammar", slow)
     engine.submit(Submit(1, chat("Go."), greedy(), constraint=Constraint("regex", "slow")))
     assert entered.wait(30)
     engine.engine.cancel(1)

@@ -11,7 +11,7 @@ from runtime.errors import LoadError
 from runtime.events import Submit
 from runtime.fake import FakeEngine, load_fake_engine
 from runtime.fake_script import read_script
-from runtime.options import LoadOptions
+from runtime.options import Constraint, LoadOptions
 from tests.runtime.engine_contract import Collector, EngineCase, EngineContract, greedy
 
 
@@ -88,3 +88,19 @@ def test_context_is_clamped_to_the_trained_one() -> None:
     engine = load(LoadOptions(num_ctx=8192, kv_overrides={"fake.n_ctx_train": 1024}))
     assert engine.info.num_ctx == 1024
     engine.close()
+
+
+def test_a_script_that_fits_its_constraint_is_said_as_it_is() -> None:
+    engine = load(LoadOptions())
+    said = '{"colour": "café"}'
+    prompt = f"[[fake:say]]{said}[[fake:end]]"
+    thinking = f"[[fake:say]]<think>hm</think>{said}[[fake:end]]"
+    first, second, third = Collector(engine).run(
+        Submit(1, prompt, constraint=Constraint("json")),
+        Submit(2, thinking, constraint=Constraint("json", "", "</think>", "<think>")),
+        Submit(3, "[[fake:say]]no JSON[[fake:end]]", constraint=Constraint("json")),
+    )
+    engine.close()
+    assert first.text == said
+    assert second.text == f"<think>hm</think>{said}"
+    assert third.text == "{}"

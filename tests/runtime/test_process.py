@@ -15,7 +15,7 @@ import pytest
 from runtime import events
 from runtime.errors import GenerationFailed, LoadFailed, WorkerDied
 from runtime.events import Finished, Submit, Token
-from runtime.options import LoadOptions, SamplingOptions
+from runtime.options import Constraint, LoadOptions, SamplingOptions
 from runtime.process import SOURCE_ROOT, start_worker
 from tests.runtime.workers import FAKE_WORKER, collect, exists, fake_worker, until
 
@@ -257,3 +257,12 @@ async def test_no_worker_outlives_a_server_that_is_killed() -> None:
     process.kill()
     await process.wait()
     await until(lambda: not any(map(exists, pids)))
+
+
+async def test_a_constraint_travels_to_the_engine() -> None:
+    async with fake_worker() as worker:
+        text, finished = await collect(worker, Submit(0, "hi", constraint=Constraint("choice", '["red"]')))
+        with pytest.raises(GenerationFailed, match="unclosed group") as caught:
+            await collect(worker, Submit(0, "hi", constraint=Constraint("regex", "(")))
+    assert (text, finished.detail) == ("red", "eos")
+    assert caught.value.kind == "bad_request"
