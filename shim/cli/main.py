@@ -31,6 +31,7 @@ COMMANDS = {
     "rm": ("remove", "Remove models"),
     "pull": ("pull", "Fetch a model from a registry"),
     "push": ("push", "Send a model to a registry"),
+    "mirror": ("mirror", "Say which sites stand in for registries"),
     "modelfile": ("modelfile", "Show how a Modelfile is read"),
     "render": ("render", "Show the prompt that a request makes"),
     "doctor": ("doctor", "Look for what is wrong with this machine"),
