@@ -12,11 +12,13 @@ import psutil
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from mirrors import serve
 from shim import describing, middleware, reranking
 from shim.ollama import routes as ollama
 from shim.origins import Hosts, Origins
 from shim.services import Services
 from shim.settings import Settings
+from shim.shelf import StoreShelf
 from shim.versions import own_version
 
 HEAD_BYTES = 1 << 20  # of a request's line and of each header, as in Go
@@ -31,7 +33,9 @@ def build_app(services: Services) -> web.Application:
     )
     app.on_response_prepare.append(middleware.cors_headers(origins))
     app.on_response_prepare.append(_name_the_server(f"shim/{own_version()}"))
-    app.add_routes([*ollama.routes(services), *reranking.routes(services.rerank), *describing.routes()])
+    app.add_routes([*ollama.routes(services), *reranking.routes(services.rerank, services.threads), *describing.routes()])
+    if settings.serve_store:
+        app.add_routes(serve.routes(StoreShelf(services.store)))
     return app
 
 

@@ -14,12 +14,13 @@ from aiohttp import web
 
 from shim.bodies import Field, Struct, decode
 from shim.bodykinds import ANY, BOOL, INT, KEEP_ALIVE, STRING, JsonObject
+from shim.bridge import Threads
 from shim.embedding import EmbedRequest, as_bad_request
 from shim.errors import ApiError, bad_request
 from shim.framing import json_answer
 from shim.rerank import Ranking, RerankService
 
-PATHS = ("/v1/rerank", "/v1/reranking", "/rerank", "/reranking", "/v2/rerank")
+PATHS = ("/v1/rerank", "/v1/reranking", "/rerank", "/reranking", "/v2/rerank", "/api/rerank")
 _MOST_DOCUMENTS = 10_000
 
 RERANK = Struct(
@@ -39,12 +40,13 @@ RERANK = Struct(
 Json = dict[str, object]
 
 
-def routes(service: RerankService) -> list[web.RouteDef]:
+def routes(service: RerankService, threads: Threads) -> list[web.RouteDef]:
     """The routes as data."""
 
     async def rerank(request: web.Request) -> web.Response:
         try:
-            body = decode(await request.read(), RERANK)
+            # Documents can be many megabytes, which the event loop has no time for.
+            body = await threads.run(decode, await request.read(), RERANK)
             asked, query = rerank_request(body), wanted_query(body)
             ranking = await service.rank(asked, query)
         except Exception as error:
