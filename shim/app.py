@@ -33,7 +33,8 @@ def build_app(services: Services) -> web.Application:
     )
     app.on_response_prepare.append(middleware.cors_headers(origins))
     app.on_response_prepare.append(_name_the_server(f"shim/{own_version()}"))
-    app.add_routes([*ollama.routes(services), *reranking.routes(services.rerank, services.threads), *describing.routes()])
+    app.add_routes([*ollama.routes(services), *describing.routes()])
+    app.add_routes(reranking.routes(services.rerank, services.threads))
     if settings.serve_store:
         app.add_routes(serve.routes(StoreShelf(services.store)))
     return app
