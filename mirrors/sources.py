@@ -9,12 +9,27 @@ from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
+class Access:
+    """How a place may be reached. All of it comes from the user, none from what a server says.
+
+    `private`: it may be at an address that is not public (the loopback, the LAN). `insecure`: nobody checks
+    its certificate. `ca_file`: certificates that count besides the system's. `proxy`: to be used for it
+    whatever the environment says; "" is none at all, None leaves it to the environment.
+    """
+
+    private: bool = False
+    insecure: bool = False
+    ca_file: str = ""
+    proxy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """One place that has the bytes.
 
-    `mirror` is what progress shows. `headers` go to this URL's origin alone, never after a redirect to another
-    one. `renew` gives a fresh source where a signed address has run out or a token is refused. `connections`
-    is how many this place allows at once; 0 leaves it to the limits.
+    `mirror` is what progress shows. `headers` go to this URL's origin alone, never to where it redirects.
+    `renew` gives a fresh source where a signed address has run out or a token is refused. `connections` is
+    how many this place allows at once; 0 leaves it to the limits.
     """
 
     url: str
@@ -23,6 +38,7 @@ class Source:
     renew: "Callable[[], Awaitable[Source]] | None" = None
     etag: str = ""
     connections: int = 0
+    access: Access = Access()
 
     @property
     def host(self) -> str:
