@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from modelfiles.capabilities import capabilities
 from modelfiles.create import CreateRequest, Progress, check_request, create
 from modelfiles.describe import Details, ShowInfo, ShowOptions, details, show
-from modelfiles.errors import BadGGUF
+from modelfiles.errors import BadGGUF, ModelfilesError, ModelNotFound
 from modelfiles.gguf import GGUF
-from modelfiles.names import Name
+from modelfiles.names import Name, parse_name, parse_reference
 from modelfiles.package import Package
 from modelfiles.quantizing import Job
 from modelfiles.store import Store
@@ -27,6 +28,9 @@ from shim.bridge import Threads
 from shim.headers import Headers, read_header
 
 LOG = logging.getLogger("shim.models")
+
+# Brings a model into the store, by the name that a request has for it
+Fetch: TypeAlias = Callable[[str], AsyncGenerator[Progress, None]]
 
 
 class Runners(Protocol):
@@ -91,14 +95,43 @@ class Models:
         await self._threads.run(self._store.delete, found)
         await self._runners.unload(found.display)
 
-    def create(self, request: CreateRequest) -> AsyncGenerator[Progress, None]:
-        """Carry the request out; its progress. CreateError at once for what can be refused at once."""
+    def create(self, request: CreateRequest, fetch: Fetch | None = None) -> AsyncGenerator[Progress, None]:
+        """Carry the request out; its progress. CreateError at once for what can be refused at once.
+
+        `fetch` brings the model that the request starts from into the store, if that is not there.
+        """
         check_request(request)
 
         def work(report: Callable[[Progress], None]) -> None:
             create(self._store, request, report, quantizer=quantize)
 
-        return self._threads.progress(work)
+        if fetch is None or not request.from_ or request.remote_host:
+            return self._threads.progress(work)
+        return self._fetched_first(request.from_, fetch, work)
+
+    async def _fetched_first(
+        self, source: str, fetch: Fetch, work: Callable[[Callable[[Progress], None]], None]
+    ) -> AsyncGenerator[Progress, None]:
+        if await self._threads.run(self._lacks, source):
+            async with aclosing(fetch(source)) as steps:
+                async for step in steps:
+                    yield step
+        async with aclosing(self._threads.progress(work)) as steps:
+            async for step in steps:
+                yield step
+
+    def _lacks(self, text: str) -> bool:
+        """Whether a model could be fetched and is not here; what is no name is for `create` to refuse."""
+        try:
+            reference = parse_reference(text)
+            if reference.source == "cloud":
+                return False
+            self._store.manifest_bytes(self._store.resolve(parse_name(reference.base)))
+        except ModelNotFound:
+            return True
+        except ModelfilesError:
+            return False
+        return False
 
     def _summaries(self) -> list[Summary]:
         packages = self._store.packages()

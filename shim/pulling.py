@@ -40,13 +40,19 @@ _RESERVE_BYTES = 64 << 20
 
 
 class Fetched(Protocol):
-    """A file that came whole; see `mirrors.download`."""
+    """A file that came whole and is proven; see `mirrors.download`. Its `with` block lets go of it."""
 
-    @property
-    def path(self) -> Path: ...
+    path: Path
+    digest: str
+    present: bool  # it is in its place already
 
-    @property
-    def digest(self) -> str: ...
+    def done(self) -> None:
+        """It has got its place, and whatever was kept for it can go."""
+        ...
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(self, *exception: object) -> None: ...
 
 
 class Downloads(Protocol):
@@ -54,10 +60,6 @@ class Downloads(Protocol):
 
     async def fetch(self, wanted: Wanted, progress: Callable[[Transfer], None]) -> Fetched:
         """Raises MirrorsError."""
-        ...
-
-    async def done(self, fetched: Fetched) -> None:
-        """The file has been taken away, and whatever was kept for it can go."""
         ...
 
 
@@ -85,6 +87,13 @@ class Pulls:
     def pull(self, request: PullRequest) -> AsyncGenerator[PullProgress, None]:
         """Everything that happens; the last item is `success`. ApiError at once for a name that is none."""
         return self._pull(target_of(request.model), Access(request.is_local, request.insecure))
+
+    async def fetch(self, model: str, *, is_local: bool) -> AsyncGenerator[Progress, None]:
+        """A pull as the first part of another job: without its end, and in that job's words."""
+        async with aclosing(self.pull(PullRequest(model, is_local=is_local))) as steps:
+            async for item in steps:
+                if item.status != "success":
+                    yield Progress(item.status, item.digest, item.total, item.completed)
 
     async def _pull(self, target: Target, access: Access) -> AsyncGenerator[PullProgress, None]:
         yield PullProgress("pulling manifest")
@@ -164,10 +173,14 @@ class Pulls:
             digests |= {wanted.name: digest for wanted, digest in zip(group, transfers.digests, strict=True)}
 
     async def _fetch(self, wanted: Wanted, report: Callable[[Transfer], None]) -> str:
+        if wanted.digest is not None and wanted.size is not None:
+            await self._threads.run(self._store.drop_damaged, wanted.digest, wanted.size)
         fetched = await self._downloads.fetch(wanted, report)
-        await self._threads.run_through(self._store.take_file, fetched.path, fetched.digest)
-        await self._downloads.done(fetched)
-        return fetched.digest
+        with fetched:
+            if not fetched.present:
+                await self._threads.run_through(self._store.take_file, fetched.path, fetched.digest)
+                fetched.done()
+            return fetched.digest
 
     def _size_of(self, wanted: Wanted) -> int | None:
         """The size of the blob here; None if it is not here, or is not what it should be."""
@@ -219,16 +232,3 @@ def _request_of(name: Name, plan: FilesPlan, files: Mapping[str, str]) -> Create
         licenses=tuple(text for kind, text in plan.texts if kind == "license"),
         parameters=parameters,
     )
-
-
-def without_success(item: PullProgress) -> bool:
-    """Whether an item belongs into the stream of a job of which the pull is only the first step."""
-    return item.status != "success"
-
-
-def plain(item: PullProgress) -> Progress:
-    """An item as other jobs report it."""
-    return Progress(item.status, item.digest, item.total, item.completed)
-
-
-__all__ = ["Downloads", "Fetched", "PullRequest", "Pulls", "plain", "without_success"]

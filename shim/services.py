@@ -18,6 +18,7 @@ from shim.chat import ChatService
 from shim.complete import CompletionService
 from shim.embedding import EmbeddingService
 from shim.errors import SettingsError
+from shim.fetching import Fetching, open_fetching
 from shim.generation import Generations
 from shim.headers import Headers
 from shim.models import Models
@@ -47,6 +48,7 @@ class Services:
     completion: CompletionService
     embeddings: EmbeddingService
     rerank: RerankService
+    fetching: Fetching
     upkeep: asyncio.Task[None]
     tidying: asyncio.Task[None]
 
@@ -54,6 +56,7 @@ class Services:
         """End streams and workers, and let go of threads; twice is no error."""
         self.upkeep.cancel()
         self.tidying.cancel()
+        await self.fetching.close()
         await self.supervisor.close()
         self.threads.close()
 
@@ -84,6 +87,7 @@ async def open_services(settings: Settings) -> Services:
         CompletionService(generations),
         embeddings,
         RerankService(embeddings),
+        open_fetching(settings, store, threads),
         upkeep,
         tidying,
     )

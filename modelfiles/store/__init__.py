@@ -130,6 +130,13 @@ class Store:
             if self._blobs.take(path, digest):
                 self._records.drop(digest)  # of a file that had the name and was damaged
 
+    def drop_damaged(self, digest: str, size: int) -> None:
+        """Remove a blob that has not the size which its digest's content has, so that it can come anew."""
+        with self._locked():
+            if self.blob_size(digest) not in (None, size):
+                self._blobs.remove(digest)
+                self._records.drop(digest)
+
     def blob_size(self, digest: str) -> int | None:
         """None if there is no such blob."""
         try:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from shim.ollama import elsewhere, fields
+from shim.ollama import fields
 from shim.openapi import BYTES, JSON, TEXT, Operation, Schema, answer_with
 
 _HELLO = {"model": "mymoe", "messages": [{"role": "user", "content": "Hello!"}]}
@@ -63,8 +63,8 @@ OPERATIONS = (
     Operation(
         "DELETE", "/api/delete", "Remove a model", fields.DELETE, _NO_BODY, examples=({"model": "other"},)
     ),
-    Operation("POST", "/api/pull", "Fetch a model: not in this version", elsewhere.PULL, _PROGRESS),
-    Operation("POST", "/api/push", "Send a model: not in this version", elsewhere.PUSH, _PROGRESS),
+    Operation("POST", "/api/pull", "Fetch a model from a registry, a hub or the web", fields.PULL, _PROGRESS),
+    Operation("POST", "/api/push", "Send a model to a registry", fields.PUSH, _PROGRESS),
     Operation("POST", "/api/me", "The account: there is none"),
     Operation("POST", "/api/signout", "Leave the account: there is none"),
     Operation("DELETE", "/api/user/keys/{key}", "Leave the account: there is none"),

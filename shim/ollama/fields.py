@@ -181,3 +181,14 @@ SHOW = Struct(
 DELETE = Struct("DeleteRequest", [Field("model", STRING), Field("name", STRING)])
 
 COPY = Struct("CopyRequest", [Field("source", STRING), Field("destination", STRING)])
+
+_TRANSFER = [
+    Field("model", STRING),
+    Field("insecure", BOOL),
+    Field("username", STRING),
+    Field("password", STRING),
+    Field("stream", BOOL),
+    Field("name", STRING),
+]
+PULL = Struct("PullRequest", _TRANSFER)
+PUSH = Struct("PushRequest", _TRANSFER)

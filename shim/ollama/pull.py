@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
-from shim.bodies import Field, Struct
-from shim.bodykinds import BOOL, STRING
 from shim.gojson import encode
 from shim.ollama.names import requested
 from shim.pulling import PullRequest
@@ -19,17 +17,6 @@ from shim.transfers import PullProgress
 
 Body = Mapping[str, object]
 Item = dict[str, object]
-
-_TRANSFER = [
-    Field("model", STRING),
-    Field("insecure", BOOL),
-    Field("username", STRING),
-    Field("password", STRING),
-    Field("stream", BOOL),
-    Field("name", STRING),
-]
-PULL = Struct("PullRequest", _TRANSFER)
-PUSH = Struct("PushRequest", _TRANSFER)
 
 
 def pull_request(body: Body, *, is_local: bool) -> PullRequest:

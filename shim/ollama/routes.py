@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from aiohttp import web
 
@@ -18,7 +19,7 @@ from shim.embedding import as_bad_request
 from shim.errors import bad_request, body_too_large, go_quoted, model_not_found, not_found
 from shim.framing import encoded_answer, json_answer, progress_answer, stream_lines
 from shim.gojson import encode
-from shim.ollama import chat, elsewhere, embed, fields, generate, models, names
+from shim.ollama import chat, elsewhere, embed, fields, generate, models, names, transferring
 from shim.ollama.answers import Stamps
 from shim.ollama.progress import last_item, progress_lines
 from shim.reply import Reply
@@ -51,6 +52,7 @@ def routes(services: Services) -> list[web.RouteDef]:
         web.post("/api/chat", ollama.chat),
         web.post("/api/embed", ollama.embed),
         web.post("/api/embeddings", ollama.embeddings),
+        *transferring.routes(ollama.read_body, services.fetching.pulls, services.fetching.pushes),
         *elsewhere.routes(ollama.read_body, no_cloud_is_set=services.settings.no_cloud),
     ]
 
@@ -81,6 +83,7 @@ class _Ollama:
         self._chat = services.chat
         self._completion = services.completion
         self._embeddings = services.embeddings
+        self._pulls = services.fetching.pulls
 
     async def root(self, request: web.Request) -> web.Response:
         return web.Response(text="Ollama is running")
@@ -108,7 +111,9 @@ class _Ollama:
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         body = await self.read_body(request, fields.CREATE)
-        progress = self._models.create(models.create_request(body))
+        here = transferring.is_local(request)
+        fetch = partial(self._pulls.fetch, is_local=here)
+        progress = self._models.create(models.create_request(body), fetch)
         models.refuse_no_files(body)
         if body.get("stream", True):
             return await stream_lines(request, progress_lines(progress))

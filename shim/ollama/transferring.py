@@ -9,7 +9,7 @@ from aiohttp import web
 
 from shim.bodies import Struct
 from shim.framing import progress_answer, stream_lines
-from shim.ollama import pull
+from shim.ollama import fields, pull
 from shim.pulling import Pulls
 from shim.pushing import Pushes
 from shim.transfers import PullProgress
@@ -42,12 +42,12 @@ class _Transferring:
         self._pushes = pushes
 
     async def pull(self, request: web.Request) -> web.StreamResponse:
-        body = await self._read_body(request, pull.PULL)
+        body = await self._read_body(request, fields.PULL)
         steps = self._pulls.pull(pull.pull_request(body, is_local=is_local(request)))
         return await _answer(request, body, steps)
 
     async def push(self, request: web.Request) -> web.StreamResponse:
-        body = await self._read_body(request, pull.PUSH)
+        body = await self._read_body(request, fields.PUSH)
         steps = self._pushes.push(pull.push_request(body, is_local=is_local(request)))
         return await _answer(request, body, steps)
 

@@ -75,7 +75,10 @@ class ShimServer:
             "OLLAMA_HOST": self.host,
             "OLLAMA_MODELS": str(self.store),
             "PYTHONPATH": str(REPOSITORY),
-            "NO_PROXY": "*",
+            # Nothing goes beyond this machine: what is not here is asked of a proxy that is not there.
+            "HTTP_PROXY": "http://127.0.0.1:9",
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1,localhost",
             **self.extra,
         }
 

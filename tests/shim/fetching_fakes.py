@@ -22,10 +22,23 @@ from shim.pushing import Pushes
 from tests.mirrors.registries import questions
 
 
-@dataclass(frozen=True)
+@dataclass
 class Got:
+    """A file that came; `finished` notes those that got their place."""
+
     path: Path
     digest: str
+    finished: list[str]
+    present: bool = False
+
+    def done(self) -> None:
+        self.finished.append(self.digest)
+
+    def __enter__(self) -> object:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
 
 
 @dataclass
@@ -66,11 +79,7 @@ class PlainDownloads:
         path = self.folder / digest[7:]
         path.write_bytes(answer.body)
         progress(Transfer(len(answer.body), len(answer.body), 1000.0, 0.0, source.mirror))
-        return Got(path, digest)
-
-    async def done(self, fetched: object) -> None:
-        assert isinstance(fetched, Got)
-        self.finished.append(fetched.digest)
+        return Got(path, digest, self.finished)
 
 
 @dataclass

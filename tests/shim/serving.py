@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from shim.app import HEAD_BYTES, build_app
 from shim.services import Services, open_services
 from shim.settings import read_settings
+from shim.transfer_settings import TransferSettings
 from tests.modelfiles.gguf.building import ARRAY, DENSE, STRING, U32, gguf
 
 CHATML = (
@@ -102,7 +104,10 @@ def _encoded(body: object) -> bytes | None:
 async def serving(folder: Path, **variables: str) -> AsyncIterator[Served]:
     """An application with these environment variables; its store is in `folder`."""
     environ = {"OLLAMA_MODELS": str(folder / "models"), "SHIM_ENGINE": "fake", **variables}
-    services = await open_services(read_settings(environ, folder))
+    # Nothing goes beyond this machine: what is not here is asked of a proxy that is not there.
+    nowhere = {"https_proxy": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
+    transfers = TransferSettings(proxies=nowhere, key=folder / "id_ed25519")
+    services = await open_services(replace(read_settings(environ, folder), transfers=transfers))
     try:
         server = TestServer(build_app(services))
         await server.start_server(

@@ -112,7 +112,8 @@ def test_errors_of_a_reply(running: ShimServer) -> None:
     assert died.stdout
     assert "SIGKILL" in died.stderr
     missing = running.cli("run", "nobody", "hi", check=False)
-    assert missing.stderr.startswith("Error: model 'nobody:latest' not found\n")
+    assert missing.returncode == 1
+    assert "cannot be reached" in missing.stderr
 
 
 def test_a_cold_list_is_quick(running: ShimServer) -> None:

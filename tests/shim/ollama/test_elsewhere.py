@@ -1,4 +1,4 @@
-"""What Ollama does on servers of its own, and transfers: the words for "not here", over HTTP."""
+"""What Ollama does on servers of its own: the words for "not here", over HTTP."""
 
 from __future__ import annotations
 
@@ -40,32 +40,3 @@ async def test_there_is_no_account_and_no_cloud(
     served: Served, method: str, path: str, status: int, answer: object
 ) -> None:
     assert await served.call(method, path) == (status, answer)
-
-
-@pytest.mark.parametrize("path", ["/api/pull", "/api/push"])
-@pytest.mark.parametrize("key", ["model", "name"])
-async def test_transfers_say_that_they_are_not_there_and_what_to_do(
-    served: Served, path: str, key: str
-) -> None:
-    status, answer = await served.call("POST", path, {key: "llama3.2", "stream": False, "insecure": True})
-    assert status == 501
-    assert "is not part of this version" in answer["error"]
-    assert "shim create" in answer["error"]
-
-
-@pytest.mark.parametrize(
-    ("path", "body", "text"),
-    [
-        ("/api/pull", {}, "invalid model name"),
-        ("/api/pull", {"model": "a b"}, "invalid model name"),
-        ("/api/pull", b"", "missing request body"),
-        ("/api/push", {}, "model is required"),
-        ("/api/push", {"name": " "}, "model is required"),
-        ("/api/push", {"model": 3},
-         "json: cannot unmarshal number into Go struct field PushRequest.model of type string"),
-    ],
-)  # fmt: skip
-async def test_transfers_of_nothing_are_refused_as_such(
-    served: Served, path: str, body: object, text: str
-) -> None:
-    assert await served.call("POST", path, body) == (400, {"error": text})
