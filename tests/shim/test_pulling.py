@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from mirrors.errors import BadAnswer, MirrorsError, NoRoom, NotThere, Refused
-from modelfiles.errors import ModelNotFound
+from modelfiles.errors import BadGGUF, ModelNotFound
 from modelfiles.names import parse_name
+from modelfiles.store import Store
 from shim.errors import ApiError
 from shim.pulling import PullRequest
 from shim.transfers import PullProgress
+from tests.mirrors.hubs import hub
 from tests.mirrors.registries import CONFIG_DATA, Registry, digest_of, registry
 from tests.modelfiles.gguf.building import DENSE, gguf
 from tests.shim.fetching_fakes import Around, around
@@ -218,3 +220,40 @@ async def test_a_file_of_the_web(here: Around, remote: Registry) -> None:
     assert items[-1].status == "success"
     assert [name.display for name in here.store.names()] == [f"{remote.host}/files/small:Q8_0"]
     assert "pulling small-Q8_0.gguf" in statuses(items)
+
+
+async def of_a_hub(folder: Path, files: dict[str, bytes], tag: str = "") -> tuple[Around, list[PullProgress]]:
+    async with hub() as site:
+        site.files = files
+        async with around(folder, endpoints={"huggingface": site.url}) as here:
+            return here, [item async for item in here.pulls.pull(PullRequest(f"hf.co/org/repo{tag}"))]
+
+
+async def test_a_model_is_made_of_a_hubs_files(tmp_path: Path) -> None:
+    files = {
+        "m-Q8_0.gguf": WEIGHTS,
+        "m-F16.gguf": b"GGUF other",
+        "template": TEMPLATE,
+        "system": b"Be brief.",
+        "params": b'{"temperature": 0.5}',
+        "LICENSE": b"free",
+    }
+    here, items = await of_a_hub(tmp_path, files, ":q8_0")
+    package = here.store.load(parse_name("hf.co/org/repo:q8_0"))
+    assert items[-1].status == "success"
+    assert package.model_path is not None
+    assert package.model_path.read_bytes() == WEIGHTS
+    assert (package.template, package.system) == (TEMPLATE.decode(), "Be brief.")
+    assert (package.parameters, package.licenses) == ({"temperature": 0.5}, ("free",))
+
+
+@pytest.mark.parametrize("params", [b"{", b"[]", b"[" * 100000])
+async def test_parameters_that_are_none(tmp_path: Path, params: bytes) -> None:
+    with pytest.raises(BadAnswer, match="file params is no JSON"):
+        await of_a_hub(tmp_path, {"m.gguf": WEIGHTS, "params": params})
+
+
+async def test_weights_that_are_none_make_no_model(tmp_path: Path) -> None:
+    with pytest.raises(BadGGUF):
+        await of_a_hub(tmp_path, {"m.gguf": b"GGUF and nothing that follows"})
+    assert Store(tmp_path / "models").names() == []

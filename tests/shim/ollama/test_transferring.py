@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
@@ -14,6 +16,7 @@ from tests.modelfiles.gguf.building import DENSE, gguf
 from tests.shim.serving import Served, serving
 
 WEIGHTS = gguf(DENSE)
+DATA = Path(__file__).parents[2] / "data" / "client_requests.jsonl"
 
 
 @pytest.fixture
@@ -71,6 +74,23 @@ async def test_create_fetches_what_it_starts_from(served: Served, remote: Regist
     items = await served.lines("/api/create", {"model": "brief", "from": "here", "system": "Be brief."})
     assert {"status": "pulling manifest"} not in items
     assert items[-1] == {"status": "success"}
+
+
+PULLS = [case for case in map(json.loads, DATA.read_text().splitlines()) if case["path"] == "/api/pull"]
+
+
+@pytest.mark.parametrize("case", PULLS, ids=[case["id"] for case in PULLS])
+async def test_recorded_pulls_of_clients(tmp_path: Path, remote: Registry, case: dict[str, Any]) -> None:
+    remote.add("library/llama3.2:latest", CONFIG_DATA, ("model", WEIGHTS))
+    mirror = {"url": remote.url, "insecure": True, "manifest_from": "mirror"}
+    async with serving(tmp_path, SHIM_MIRRORS=json.dumps([mirror])) as served:
+        items = await served.lines(case["path"], case["body"])
+        assert items[-1] == {"status": "success"}
+        assert {key for item in items for key in item} >= {"status", "digest", "total", "completed"}
+        assert all(len(item["digest"]) == 71 for item in items if "digest" in item)
+        _, tags = await served.call("GET", "/api/tags")
+        assert [model["name"] for model in tags["models"]] == ["llama3.2:latest"]
+        assert [remote.host in item.get("source", remote.host) for item in items] == [True] * len(items)
 
 
 async def test_one_machine_pulls_from_another(tmp_path: Path) -> None:
