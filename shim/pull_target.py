@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 from mirrors.choice import quantisation
 from mirrors.errors import BadReference
-from mirrors.reference import FileAddress, HubRepository, Reference, RegistryModel, parse
+from mirrors.reference import FileAddress, Reference, RegistryModel, parse
 from modelfiles.errors import ConflictingSource, InvalidName, ModelRequired
 from modelfiles.names import DEFAULT_TAG, Name, parse_name, parse_reference
-from shim.errors import ApiError, bad_request, forbidden
+from shim.errors import bad_request, forbidden
 
 NO_CLOUD = "ollama cloud is disabled: remote model is unavailable"
 # Where models from plain addresses are put, below the host that they come from
@@ -79,11 +79,3 @@ def _reference(text: str) -> Reference:
         return parse(text)
     except BadReference as error:
         raise bad_request(f"invalid model name: {error}") from None
-
-
-def is_hub(reference: Reference) -> bool:
-    """Whether files of a repository are meant, not a registry's model."""
-    return isinstance(reference, HubRepository)
-
-
-__all__ = ["FILES_NAMESPACE", "ApiError", "Target", "is_hub", "target_of"]

@@ -13,9 +13,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from modelfiles.errors import ModelfilesError
 from modelfiles.package import Package
@@ -24,10 +22,10 @@ from runtime.errors import LoadFailed
 from shim.cli.answers import text
 from shim.cli.client import Client
 from shim.cli.errors import CommandError
+from shim.cli.findings import Finding
 from shim.cli.formats import size_text
+from shim.cli.transfer_checks import check_mirrors, check_proxy
 from shim.settings import Settings
-
-State = Literal["ok", "warning", "failed"]
 
 _GB = 10**9
 _ANSWER_SECONDS = 2.0
@@ -42,16 +40,6 @@ _CPU_FEATURES = (
 _NEEDED_ON_X86 = "avx2"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the table. `remedy` says what to do next; a `failed` one means that no model can run."""
-
-    name: str
-    state: State
-    found: str
-    remedy: str = ""
-
-
 def findings(settings: Settings) -> Iterator[Finding]:
     """All checks, in the order of what depends on what."""
     yield check_engine()
@@ -61,6 +49,8 @@ def findings(settings: Settings) -> Iterator[Finding]:
     yield check_disk(settings.models)
     yield check_store(settings.models)
     yield check_port(settings)
+    yield check_mirrors(settings)
+    yield check_proxy(settings)
     yield from (
         Finding("setting", "warning", warning, "correct or unset it") for warning in settings.warnings
     )

@@ -14,7 +14,6 @@ from runtime.errors import LoadFailed
 from shim.addresses import Address
 from shim.cli import checks
 from shim.cli.checks import (
-    Finding,
     check_disk,
     check_memory,
     check_port,
@@ -22,6 +21,7 @@ from shim.cli.checks import (
     check_store,
     cpu_flags,
 )
+from shim.cli.findings import Finding
 from shim.settings import Settings
 from tests.live.server import REPOSITORY
 from tests.modelfiles.store.packing import blob, pack
@@ -148,5 +148,6 @@ def test_this_machine(tmp_path: Path) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     states = {line.split()[0]: line.split()[1] for line in done.stdout.split("\n\n")[0].splitlines()[1:]}
-    assert list(states) == ["engine", "kernels", "processor", "memory", "disk", "store", "server"]
+    assert list(states) == ["engine", "kernels", "processor", "memory", "disk", "store", "server",
+                            "mirrors", "proxy"]  # fmt: skip
     assert (states["engine"], states["store"]) == ("ok", "ok")
