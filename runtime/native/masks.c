@@ -72,6 +72,12 @@ void shim_apply_mask(float *logits, const uint32_t *mask, int32_t n_vocab) {
         if (bits == UINT32_MAX) {
             continue;
         }
+        if (bits == 0) { /* most words: most tokens are never allowed */
+            for (int32_t i = word * 32; i < end; i++) {
+                logits[i] = -INFINITY;
+            }
+            continue;
+        }
         for (int32_t i = word * 32; i < end; i++) {
             logits[i] = bits >> (i - word * 32) & 1 ? logits[i] : -INFINITY;
         }
