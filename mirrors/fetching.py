@@ -47,7 +47,7 @@ class Fetching:
         self.reader = Reader(wanted, self.size, client, hosts, bucket, self.plan, self.writer, self._received)
         self.flights: set[Flight] = set()
         self.note = ""
-        self._hosts, self._tell = hosts, tell
+        self._hosts, self._bucket, self._tell = hosts, bucket, tell
         self._ramp = Ramp(limits.first_connections, limits.connections)
         self._tasks: set[asyncio.Task[None]] = set()
         self._meter = Meter()
@@ -127,6 +127,8 @@ class Fetching:
         return flight
 
     def _steal(self, standing: Standing, now: float) -> Part | None:
+        if self._bucket.brakes(now):
+            return None
         rates = [flight.meter.rate(now) for flight in self.flights]
         rate = standing.rate or (statistics.median(rates) if rates else 0.0)
         by_part = {flight.part: flight for flight in self.flights if flight.part in self.plan.active}

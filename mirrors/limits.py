@@ -50,3 +50,7 @@ class Bucket:
             return 0.0
         self._free_at = max(self._free_at, now - self.BURST_SECONDS) + count / self._rate
         return max(0.0, self._free_at - now)
+
+    def brakes(self, now: float) -> bool:
+        """Whether this limit is what holds things up; then more connections would not help."""
+        return self._rate > 0 and self._free_at > now - self.BURST_SECONDS

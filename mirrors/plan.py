@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mirrors.parts import MIB, Spans
 
 LEAST_PIECE = 64 << 10
-WORTH_SECONDS = 0.4  # what ends sooner than this is not worth a new request
+WORTH_SECONDS = 0.7  # what ends sooner than this is not worth a new request
 TAKEOVER_SECONDS = 3.0
 
 

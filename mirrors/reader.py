@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -100,6 +100,8 @@ class Reader:
         """With the first request to a source its final address is learnt; until then others wait for it."""
         standing, part = flight.standing, flight.part
         learning = await self._begin_learning(standing)
+        if standing.no_range and standing.connections > 1 and not learning:
+            return  # it sends whole files only, and one stream of it is enough
         try:
             target = standing.target or Target(
                 standing.source.url, standing.source.headers, standing.source.access
@@ -118,15 +120,14 @@ class Reader:
                 verdict = self._changed(standing, answer) or judge(
                     asked, answer.response.status, answer.response.headers
                 )
+                if isinstance(verdict, Rejected):
+                    await self._rejected(flight, answer, verdict, None if learning else generation)
+                    return
                 if learning:
-                    if isinstance(verdict, Accepted):
-                        self._learn(standing, answer)
+                    self._learn(standing, answer, whole=verdict.whole)
                     standing.asking.release()
                     learning = False
-                if isinstance(verdict, Accepted):
-                    await self._read(flight, answer, verdict)
-                else:
-                    await self._rejected(flight, answer, verdict, generation)
+                await self._read(flight, answer, verdict)
         finally:
             if learning:
                 standing.asking.release()
@@ -155,11 +156,12 @@ class Reader:
         ranged = not (flight.standing.no_range or all_at_once)
         return Asked(part.position, part.end, size, ranged)
 
-    def _learn(self, standing: Standing, answer: Answer) -> None:
+    def _learn(self, standing: Standing, answer: Answer, *, whole: bool) -> None:
         source = standing.source
         same = origin_of(source.url) == origin_of(answer.url)
         life = life_seconds(answer.url, _server_time(answer)) if answer.url != source.url else None
         until = float("inf") if life is None else time.monotonic() + max(life, 1.0) * LIFE_SHARE
+        standing.no_range |= whole and self._size >= SMALL_BYTES
         standing.target = Target(answer.url, source.headers if same else {}, answer.access, until)
         standing.targets += 1
 
@@ -217,13 +219,13 @@ class Reader:
         flight.standing.received(len(data))
         self._told(len(data))
 
-    async def _rejected(self, flight: Flight, answer: Answer, verdict: Rejected, generation: int) -> None:
+    async def _rejected(self, flight: Flight, answer: Answer, verdict: Rejected, used: int | None) -> None:
         standing, now = flight.standing, time.monotonic()
         why = verdict.why + await _shown(answer.response, verdict)
         told = told_seconds(answer.response.headers, time.time())
         moved = standing.target is not None and standing.target.url != standing.source.url
         if verdict.fault == "denied" or (verdict.fault == "missing" and moved):
-            await self._denied(standing, why, generation, moved=moved)
+            await self._denied(standing, why, used, moved=moved)
         elif verdict.fault == "busy":
             if answer.response.status in (429, 503):
                 self._hosts.refused(standing.source.host, now)
@@ -238,18 +240,29 @@ class Reader:
         else:
             standing.drop(verdict.fault, why)
 
-    async def _denied(self, standing: Standing, why: str, generation: int, *, moved: bool) -> None:
-        """The address has run out, or the token: a new one, asked for once for all workers."""
-        if standing.targets != generation:
+    async def _denied(self, standing: Standing, why: str, used: int | None, *, moved: bool) -> None:
+        """The address has run out, or the token: a new one, asked for once for all workers.
+
+        `used`: which of the addresses was refused; None if this worker holds `asking` and has the newest.
+        """
+        if used is None:
+            await self._renew(standing, why, moved=moved)
             return
-        if not moved and standing.source.renew is None:
+        async with standing.asking:
+            if standing.targets == used:
+                await self._renew(standing, why, moved=moved)
+
+    async def _renew(self, standing: Standing, why: str, *, moved: bool) -> None:
+        renew = standing.source.renew
+        if not moved and renew is None:
             standing.drop("denied", why)
-        elif standing.renewing(why, time.monotonic()) and not moved and standing.source.renew is not None:
-            async with standing.asking:
-                try:
-                    standing.source = await standing.source.renew()
-                except (MirrorsError, aiohttp.ClientError, OSError) as error:
-                    standing.failed(f"{why}; asking again: {error}"[:300], time.monotonic())
+        elif standing.renewing(why, time.monotonic()) and not moved and renew is not None:
+            try:
+                fresh = await renew()
+            except (MirrorsError, aiohttp.ClientError, OSError) as error:
+                standing.failed(f"{why}; asking again: {error}"[:300], time.monotonic())
+            else:
+                standing.source = replace(fresh, renew=fresh.renew or renew)
 
 
 def _is_strong(etag: str) -> bool:

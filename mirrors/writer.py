@@ -16,7 +16,7 @@ from mirrors.verify import Front
 
 _MOST_WAITING = 8 * MIB
 _BATCH_BYTES = 256 << 10
-_BATCH_SECONDS = 0.04
+_BATCH_SECONDS = 0.03
 _SYNC_BYTES = 64 * MIB
 _SYNC_SECONDS = 5.0
 
