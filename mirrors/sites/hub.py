@@ -16,7 +16,7 @@ from mirrors.choice import Chosen, RemoteFile, check_list, choose
 from mirrors.config import ManifestFrom
 from mirrors.errors import BadAnswer, MirrorsError, NotThere, Unreachable
 from mirrors.reference import HubRepository
-from mirrors.sites.plans import FilesPlan, ManifestPlan, Plan
+from mirrors.sites.plans import FilesPlan, ManifestPlan, Plan, unverified
 from mirrors.sites.registry import PATIENCE_SECONDS, Place, Repository
 from mirrors.sites.registry import plan as registry_plan
 from mirrors.sources import Access, Source, Wanted
@@ -128,6 +128,7 @@ async def _from_files(hub: Hub, repository: HubRepository) -> FilesPlan:
     notes = [] if place is hub.places[0] else [f"list of files from {place.label}"]
     if chosen.projector:
         notes.append(f"projector: {chosen.projector.path}")
+    notes += [unverified(name) for name, wanted in files.items() if wanted.digest is None]
     return FilesPlan(files, await _texts(hub, place, repository, listing, chosen), tuple(notes))
 
 

@@ -32,3 +32,8 @@ class FilesPlan:
 
 
 Plan: TypeAlias = ManifestPlan | FilesPlan
+
+
+def unverified(name: str) -> str:
+    """What a user is told about a file whose digest nobody publishes."""
+    return f"warning: no digest of {name} is published; that it came as it was sent is all that is checked"

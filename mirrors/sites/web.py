@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from mirrors.errors import BadReference
 from mirrors.reference import HUB_HOSTS, FileAddress
-from mirrors.sites.plans import FilesPlan
+from mirrors.sites.plans import FilesPlan, unverified
 from mirrors.sources import Access, Source, Wanted
 
 _PART = re.compile(r"^(.*-)(\d{5})(-of-)(\d{5})(\.gguf)$", re.IGNORECASE)
@@ -19,7 +19,7 @@ def plan(address: FileAddress, access: Access, headers: Mapping[str, str]) -> Fi
     for name, url in _parts(address.file_name, file_url(address.url)):
         source = Source(url, urlsplit(url).netloc, headers, access=access)
         files[name] = Wanted(f"pulling {name}", (source,), starts_with=(b"GGUF",))
-    return FilesPlan(files)
+    return FilesPlan(files, notes=tuple(map(unverified, files)))
 
 
 def file_url(url: str) -> str:

@@ -25,6 +25,7 @@ class Hub:
     next_host: str = ""
     log: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     url: str = ""
+    served: dict[str, bytes] = field(default_factory=dict)  # what is sent instead of what is listed
 
     @property
     def host(self) -> str:
@@ -94,7 +95,8 @@ class Hub:
         )
 
     async def _file(self, request: web.Request) -> web.Response:
-        data = self.files.get(request.match_info["path"])
+        path = request.match_info["path"]
+        data = self.served.get(path, self.files.get(path))
         return self._refusal(request) or (
             web.Response(status=404) if data is None else web.Response(body=data)
         )

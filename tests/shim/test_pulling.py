@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from mirrors.errors import BadAnswer, MirrorsError, NoRoom, NotThere, Refused
+from mirrors.errors import BadAnswer, MirrorsError, NoRoom, NotThere, Refused, WrongContent
 from modelfiles.errors import BadGGUF, ModelNotFound
 from modelfiles.names import parse_name
 from modelfiles.store import Store
@@ -19,7 +19,7 @@ from shim.pulling import PullRequest
 from shim.transfers import PullProgress
 from tests.mirrors.hubs import hub
 from tests.mirrors.registries import CONFIG_DATA, Registry, digest_of, registry
-from tests.modelfiles.gguf.building import DENSE, gguf
+from tests.modelfiles.gguf.building import DENSE, I32, U16, Tensor, gguf
 from tests.shim.fetching_fakes import Around, around
 
 WEIGHTS = gguf(DENSE)
@@ -220,6 +220,7 @@ async def test_a_file_of_the_web(here: Around, remote: Registry) -> None:
     assert items[-1].status == "success"
     assert [name.display for name in here.store.names()] == [f"{remote.host}/files/small:Q8_0"]
     assert "pulling small-Q8_0.gguf" in statuses(items)
+    assert "warning: no digest of small-Q8_0.gguf is published" in items[1].status
 
 
 async def of_a_hub(folder: Path, files: dict[str, bytes], tag: str = "") -> tuple[Around, list[PullProgress]]:
@@ -257,3 +258,38 @@ async def test_weights_that_are_none_make_no_model(tmp_path: Path) -> None:
     with pytest.raises(BadGGUF):
         await of_a_hub(tmp_path, {"m.gguf": b"GGUF and nothing that follows"})
     assert Store(tmp_path / "models").names() == []
+
+
+def part_of_two(index: int) -> bytes:
+    keys: dict[str, tuple[int, object]] = {
+        "split.no": (U16, index),
+        "split.count": (U16, 2),
+        "split.tensors.count": (I32, 2),
+    }
+    tensor: Tensor = (f"blk.{index}.weight", (32,), 0, 0, 128)
+    return gguf({**DENSE, **keys} if index == 0 else keys, [tensor])
+
+
+@pytest.mark.parametrize("bad", [None, 1, 2])
+async def test_all_parts_or_no_model(tmp_path: Path, bad: int | None) -> None:
+    """Parts in a folder; one that is not what the list says spoils the model."""
+    parts = [part_of_two(index) for index in (0, 1)]
+    files = {f"Q2_K/m-Q2_K-{number:05}-of-00002.gguf": part for number, part in enumerate(parts, 1)}
+    async with hub() as site:
+        site.files = files
+        if bad is not None:
+            site.served = {f"Q2_K/m-Q2_K-{bad:05}-of-00002.gguf": b"GGUF of someone else"}
+        async with around(tmp_path, endpoints={"huggingface": site.url}) as here:
+            steps = here.pulls.pull(PullRequest("hf.co/org/repo:Q2_K"))
+            if bad is not None:
+                with pytest.raises(WrongContent):
+                    await _all(steps)
+                assert here.store.names() == []
+                return
+            assert (await _all(steps))[-1].status == "success"
+            package = here.store.load(parse_name("hf.co/org/repo:Q2_K"))
+            assert [path.read_bytes() for path in package.model_paths] == parts
+
+
+async def _all(steps: AsyncGenerator[PullProgress, None]) -> list[PullProgress]:
+    return [item async for item in steps]
