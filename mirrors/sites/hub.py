@@ -91,7 +91,12 @@ async def plan(hub: Hub, repository: HubRepository) -> Plan:
 
 async def _bridged(hub: Hub, repository: HubRepository) -> ManifestPlan:
     asked = Repository(repository.owner, repository.name, repository.tag or "latest")
-    found = await registry_plan([hub.bridge()], asked)
+    patience = PATIENCE_SECONDS if len(hub.places) > 1 else None
+    try:
+        async with asyncio.timeout(patience):
+            found = await registry_plan([hub.bridge()], asked)
+    except TimeoutError as error:
+        raise Unreachable(f"{hub.places[0].label} does not answer within {patience:g} seconds") from error
     if len(hub.places) == 1:
         return found
     return replace(found, blobs=await _with_mirrors(hub, repository, found.blobs))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -191,3 +193,32 @@ async def test_lists_that_are_none(web: Questions, upstream: Hub, entry: dict[st
     upstream.extra = [entry]
     with pytest.raises(BadAnswer, match="entry that is none"):
         await planned(web, sites({"huggingface": upstream.url}))
+
+
+async def test_a_hub_that_does_not_answer_has_little_time_when_there_are_mirrors(
+    web: Questions, mirror: Hub, upstream: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mirrors.sites.hub.PATIENCE_SECONDS", 0.05)
+    mirror.files = upstream.files
+    config = read_json(f'{{"hf.co": {{"url": "{mirror.url}", "insecure": true}}}}', "f")
+    async with silent() as nobody:
+        plan = await planned(web, sites({"huggingface": nobody}, config))
+    assert plan.notes[0] == f"list of files from {mirror.host}"
+
+
+@asynccontextmanager
+async def silent() -> AsyncIterator[str]:
+    """A server that takes connections and says nothing."""
+    done = asyncio.Event()
+
+    async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await done.wait()
+        writer.close()
+
+    server = await asyncio.start_server(wait, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        done.set()
+        server.close()
+        await server.wait_closed()
