@@ -9,6 +9,7 @@ from typing import Protocol
 
 from modelfiles.messages import ToolCall
 from modelfiles.replies.declared import DeclaredTools
+from modelfiles.replies.turns import Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,31 @@ class BlockReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """One way to write calls. A line marker counts only where nothing but blanks precedes it on its line."""
+    """One way to write calls. A line marker counts only where nothing but blanks precedes it on its line, and
+    one of `starts` only where nothing but white space precedes it in the reply. `turns`: replies are messages
+    with headers instead, and there are no blocks.
+    """
 
     name: str
     markers: tuple[str, ...]
     line_markers: tuple[str, ...]
     open: Callable[[DeclaredTools], BlockReader]
+    starts: tuple[str, ...] = ()
+    turns: Turns | None = None
+
+
+class TextReader:
+    """Reads no calls at all."""
+
+    def feed(self, text: str) -> Verdict | None:
+        """All of it is text."""
+        return Verdict((), text, "")
+
+    def finish(self) -> Verdict:
+        """There is nothing more."""
+        return Verdict((), "", "")
+
+
+def no_blocks(tools: DeclaredTools) -> BlockReader:
+    """For a style that has none."""
+    return TextReader()

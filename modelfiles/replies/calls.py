@@ -17,14 +17,18 @@ _MOST_RETRIES = 64
 
 
 class CallScanner:
-    """One reply's scanner. `failures` says why blocks stayed in the text, for the log."""
+    """One reply's scanner. `failures` says why blocks stayed in the text, for the log.
 
-    def __init__(self, style: Style, tools: tuple[Tool, ...]) -> None:
+    `starts`: whether this text is where a reply starts; calls by their place alone are found only there.
+    """
+
+    def __init__(self, style: Style, tools: tuple[Tool, ...], *, starts: bool = True) -> None:
         self.failures: list[str] = []
         self._style = style
         self._tools = DeclaredTools(tools)
         self._markers = (*style.markers, *style.line_markers)
-        self._pattern = re.compile("|".join(map(re.escape, self._markers)))
+        self._pattern = _any_of(self._markers)
+        self._starts = style.starts if starts else ()
         self._block: BlockReader | None = None
         self._held = ""
         self._line_blank = True
@@ -35,7 +39,7 @@ class CallScanner:
     def feed(self, text: str) -> list[str | ToolCall]:
         """Texts and calls that are certain after `text` has been written too."""
         found: list[str | ToolCall] = []
-        rest: str | None = text
+        rest: str | None = self._started(text) if self._starts else text
         while rest:
             rest = self._read_text(rest, found) if self._block is None else self._read_block(rest, found)
         return found
@@ -43,6 +47,9 @@ class CallScanner:
     def finish(self) -> list[str | ToolCall]:
         """What was held back, now that nothing follows."""
         found: list[str | ToolCall] = []
+        if self._starts:
+            held, self._starts, self._held = self._held, (), ""
+            found += self.feed(held)
         while self._block is not None:
             rest = self._close(self._block.finish(), found)
             self._retries += 1
@@ -53,6 +60,21 @@ class CallScanner:
         found += self._send(self._held)
         self._held = ""
         return found
+
+    def _started(self, text: str) -> str | None:
+        """What is to be read now; None while it is open whether the reply starts with a call."""
+        text = self._held + text
+        begin = text.lstrip()
+        if not any(begin.startswith(start) for start in self._starts):
+            if any(start.startswith(begin) for start in self._starts):
+                self._held = text
+                return None
+            self._starts, self._held = (), ""
+            return text
+        self._starts = ()
+        self._held = text[: len(text) - len(begin)]
+        self._block = self._style.open(self._tools)
+        return begin
 
     def _read_block(self, text: str, found: list[str | ToolCall]) -> str | None:
         verdict = self._block.feed(text) if self._block else None
@@ -108,3 +130,9 @@ class CallScanner:
         self._text_sent = True
         self._call_sent = False
         return [text]
+
+
+def _any_of(markers: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds the first, and the longest of those; nothing where there are none."""
+    longest_first = sorted(markers, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")

@@ -9,6 +9,7 @@ from typing import TypeVar
 from modelfiles.errors import ParameterError
 from modelfiles.replies.blocks import Style
 from modelfiles.replies.builtin import builtin_parser
+from modelfiles.replies.detection import style_shown
 from modelfiles.replies.toolcalls import ALIASES, STYLES
 from modelfiles.templates.tags import REASONING_PARSERS, ThinkingTags, thinking_tags
 
@@ -16,8 +17,6 @@ Value = TypeVar("Value")
 
 _DETECT = ("auto", "true")
 _OFF = ("false", "none", "off")
-# Templates of other families that write <tool_call> too, but not around JSON.
-_NOT_HERMES = ("<arg_key>", "<tool_sep", "<tool_calls", "]<]minimax[>[", "<response>", "<|tool_calls_section")
 
 
 def check_parsers(parameters: Mapping[str, object]) -> None:
@@ -72,11 +71,8 @@ def _style(name: str) -> Style | None:
 
 
 def _detected(template: str) -> Style | None:
-    if "<tool_call>" not in template:
-        return None
-    if "<function=" in template and "<parameter=" in template:
-        return STYLES["qwen3_coder"]
-    return None if any(other in template for other in _NOT_HERMES) else STYLES["hermes"]
+    shown = style_shown(template)
+    return STYLES.get(shown) if shown else None
 
 
 def _check(parameter: str, parameters: Mapping[str, object], known: Iterable[str]) -> None:

@@ -10,11 +10,14 @@ from itertools import takewhile
 from typing import Protocol
 
 from modelfiles.messages import Tool, ToolCall
+from modelfiles.replies.answer_marks import MarkDropper
 from modelfiles.replies.blocks import Style
 from modelfiles.replies.calls import CallScanner
 from modelfiles.replies.generic import GenericScanner, GenericStyle
 from modelfiles.replies.pieces import Content, Piece, Thinking
 from modelfiles.replies.thinking import Part, ThinkingSplitter
+from modelfiles.replies.toolcalls.openai import TURNS
+from modelfiles.replies.turns import TurnReader
 from modelfiles.templates.tags import ThinkingTags
 
 
@@ -46,29 +49,36 @@ class ReplyReader:
         *,
         inside: bool = False,
     ) -> None:
+        self._turns = _turn_reader(tags, style, tools, inside=inside)
         self._splitter = ThinkingSplitter(tags, inside=inside) if tags else None
         self._calls = _scanner(style, tools) if style and tools else None
         # What is a call by its place alone is none inside thinking.
         drafts = isinstance(style, Style) and tags and tools
-        self._draft = _Draft(_scanner(style, tools)) if style and drafts else None
+        self._draft = _Draft(_scanner(style, tools, starts=False)) if style and drafts else None
+        self._dropper = MarkDropper(tags.dropped) if tags and tags.dropped else None
 
     @property
     def failures(self) -> tuple[str, ...]:
         """Why blocks that look like calls stayed in the text."""
-        return tuple(self._calls.failures) if self._calls else ()
+        source = self._turns or self._calls
+        return tuple(source.failures) if source else ()
 
     def feed(self, text: str) -> list[Piece]:
         """What is certain after `text` has been written too."""
+        if self._turns is not None:
+            return self._turns.feed(text)
         if self._splitter is None:
             return self._content(text)
         pieces = self._sort(self._splitter.feed(text))
         if self._draft and self._splitter.past_thinking:
             # Where content followed the closing tag at once, it has been flushed in front of it already.
             pieces += self._draft.as_thinking()
-        return pieces
+        return self._dropped(pieces)
 
     def finish(self) -> list[Piece]:
         """What was held back, now that nothing follows."""
+        if self._turns is not None:
+            return self._turns.finish()
         pieces: list[Piece] = []
         if self._splitter is not None:
             pieces += self._sort(self._splitter.finish())
@@ -76,7 +86,23 @@ class ReplyReader:
             pieces += self._draft.finish()
         if self._calls:
             pieces += _pieces(self._calls.finish())
-        return pieces
+        return self._dropped(pieces, final=True)
+
+    def _dropped(self, pieces: list[Piece], *, final: bool = False) -> list[Piece]:
+        """Without the marks around the answer."""
+        dropper = self._dropper
+        if dropper is None:
+            return pieces
+        kept: list[Piece] = []
+        for piece in pieces:
+            if not isinstance(piece, Content):
+                kept += [Content(text)] if (text := dropper.finish()) else []
+                kept.append(piece)
+            elif text := dropper.feed(piece.text):
+                kept.append(Content(text))
+        if final and (text := dropper.finish()):
+            kept.append(Content(text))
+        return kept
 
     def _sort(self, parts: Iterable[Part]) -> list[Piece]:
         pieces: list[Piece] = []
@@ -97,8 +123,20 @@ class ReplyReader:
         return _pieces(self._calls.feed(text))
 
 
-def _scanner(style: Style | GenericStyle, tools: tuple[Tool, ...]) -> Scanner:
-    return CallScanner(style, tools) if isinstance(style, Style) else GenericScanner(style, tools)
+def _scanner(style: Style | GenericStyle, tools: tuple[Tool, ...], *, starts: bool = True) -> Scanner:
+    if isinstance(style, Style):
+        return CallScanner(style, tools, starts=starts)
+    return GenericScanner(style, tools)
+
+
+def _turn_reader(
+    tags: ThinkingTags | None, style: Style | GenericStyle | None, tools: tuple[Tool, ...], *, inside: bool
+) -> TurnReader | None:
+    """For replies that are messages with headers, as the style or the tags say."""
+    turns = style.turns if isinstance(style, Style) else None
+    if turns is None and tags is not None and tags.turns:
+        turns = TURNS
+    return TurnReader(turns, tools, inside=inside) if turns else None
 
 
 class _Draft:

@@ -32,7 +32,9 @@ class ThinkingSplitter:
     """One reply's splitter. `inside`: the prompt ended with the opening tag."""
 
     def __init__(self, tags: ThinkingTags, *, inside: bool) -> None:
-        self._tags = tags
+        pairs = ((tags.open, tags.close), *tags.also)
+        self._opens = tuple(pair[0] for pair in pairs)
+        self._closes = tuple(pair[1] for pair in pairs)
         self._state = _State.OPENED if inside else _State.BEFORE
         self._held = ""
         self._final = False
@@ -69,45 +71,49 @@ class ThinkingSplitter:
 
     def _before(self, text: str, parts: list[Part]) -> str | None:
         stripped = text.lstrip()
-        if stripped.startswith(self._tags.open):
-            self._state = _State.OPENED
-            return stripped[len(self._tags.open) :]
-        if self._may_become(stripped, self._tags.open):
+        tag, undecided = self._beginning(stripped, self._opens)
+        if undecided:
             self._held = text
             return None
+        if tag:
+            self._state = _State.OPENED
+            return stripped[len(tag) :]
         self._state = _State.CONTENT
         return text
 
     def _opened(self, text: str, parts: list[Part]) -> str | None:
         stripped = text.lstrip()
-        if self._spare_open and stripped.startswith(self._tags.open):
-            self._spare_open = False
-            return stripped[len(self._tags.open) :]
-        if self._may_become(stripped, self._tags.open if self._spare_open else ""):
+        tag, undecided = self._beginning(stripped, self._opens if self._spare_open else ())
+        if undecided:
             self._held = stripped
             return None
+        if tag:
+            self._spare_open = False
+            return stripped[len(tag) :]
         self._state = _State.THINKING
         return stripped
 
     def _thinking(self, text: str, parts: list[Part]) -> str | None:
-        end = text.find(self._tags.close)
-        if end >= 0:
+        ends = [(at, -len(close), close) for close in self._closes if (at := text.find(close)) >= 0]
+        if ends:
+            end, _, close = min(ends)
             _add(parts, Thinking(text[:end].rstrip()))
             self._state = _State.CLOSED
-            return text[end + len(self._tags.close) :]
-        sent = len(text.rstrip()) if self._final else sendable(text, (self._tags.close,))
+            return text[end + len(close) :]
+        sent = len(text.rstrip()) if self._final else sendable(text, self._closes)
         _add(parts, Thinking(text[:sent]))
         self._held = "" if self._final else text[sent:]
         return None
 
     def _closed(self, text: str, parts: list[Part]) -> str | None:
         stripped = text.lstrip()
-        if self._spare_close and stripped.startswith(self._tags.close):
-            self._spare_close = False
-            return stripped[len(self._tags.close) :]
-        if self._may_become(stripped, self._tags.close if self._spare_close else ""):
+        tag, undecided = self._beginning(stripped, self._closes if self._spare_close else ())
+        if undecided:
             self._held = stripped
             return None
+        if tag:
+            self._spare_close = False
+            return stripped[len(tag) :]
         self._state = _State.CONTENT
         return stripped
 
@@ -115,8 +121,12 @@ class ThinkingSplitter:
         parts.append(Content(text))
         return None
 
-    def _may_become(self, stripped: str, tag: str) -> bool:
-        return not self._final and tag.startswith(stripped)
+    def _beginning(self, stripped: str, tags: tuple[str, ...]) -> tuple[str, bool]:
+        """Which of `tags` the text begins with, and whether more of it is needed to tell."""
+        undecided = not self._final and (
+            not stripped or any(len(stripped) < len(tag) and tag.startswith(stripped) for tag in tags)
+        )
+        return max((tag for tag in tags if stripped.startswith(tag)), key=len, default=""), undecided
 
 
 def _add(parts: list[Part], part: Part) -> None:

@@ -5,6 +5,7 @@ end of the outer object. A block of which nothing is a call stays in the text, m
 """
 
 import re
+from collections.abc import Callable
 
 from modelfiles.messages import ToolCall
 from modelfiles.replies.blocks import BlockReader, Style, Verdict
@@ -14,16 +15,29 @@ from modelfiles.replies.value_end import Scan, ValueScanner
 
 OPEN = "<tool_call>"
 CLOSE = "</tool_call>"
+Convert = Callable[[str, DeclaredTools], list[ToolCall]]
 _FENCE = re.compile(r"```\w*\n")
 _FENCE_END = re.compile(r"```\s*")
 _FENCE_BEGUN = re.compile(r"`{1,2}|```\w*")
 
 
 class HermesReader:
-    """Between values: white space, the closing tag, a code fence or the next value. In a value: its end."""
+    """Between values: white space, the closing tag, a code fence or the next value. In a value: its end.
 
-    def __init__(self, tools: DeclaredTools) -> None:
+    `opens`, `close`: the tags of other families that write the same; `convert`: what calls their JSON holds.
+    """
+
+    def __init__(
+        self,
+        tools: DeclaredTools,
+        opens: tuple[str, ...] = (OPEN,),
+        close: str = CLOSE,
+        convert: Convert = calls_in,
+    ) -> None:
         self._tools = tools
+        self._opens = opens
+        self._close = close
+        self._convert = convert
         self._raw: list[str] = []
         self._window = ""
         self._marker_read = False
@@ -37,7 +51,8 @@ class HermesReader:
         self._raw.append(text)
         self._window += text
         if not self._marker_read:
-            self._window = self._window.removeprefix(OPEN)
+            written = [word for word in self._opens if self._window.startswith(word)]
+            self._window = self._window[max(map(len, written), default=0) :]
             self._marker_read = True
         while True:
             if self._scanner is None:
@@ -65,15 +80,15 @@ class HermesReader:
         if fence:
             self._window = window[fence.end() :]
             return self._between(final=final)
-        if window.startswith(CLOSE):
-            return self._verdict(window[len(CLOSE) :])
+        if window.startswith(self._close):
+            return self._verdict(window[len(self._close) :])
         if window[:1] in ("{", "["):
             self._window = window
-            self._scanner = ValueScanner(CLOSE)
+            self._scanner = ValueScanner(self._close)
             return None
-        if not final and (CLOSE.startswith(window) or _FENCE_BEGUN.fullmatch(window)):
+        if not final and (self._close.startswith(window) or _FENCE_BEGUN.fullmatch(window)):
             return None
-        cut = final and after_value and CLOSE.startswith(window)
+        cut = final and after_value and self._close.startswith(window)
         return self._verdict("" if cut else self._window)
 
     def _in_value(self, scanner: ValueScanner) -> bool:
@@ -91,7 +106,7 @@ class HermesReader:
         text = "".join(self._value)
         self._value.clear()
         try:
-            self._calls += calls_in(text, self._tools)
+            self._calls += self._convert(text, self._tools)
         except NoCall as error:
             self._reason = str(error)
             self._failed.append(text)
@@ -107,8 +122,8 @@ class HermesReader:
     def _given_up(self) -> Verdict:
         """The value never ended. What follows the first closing tag may hold other blocks."""
         raw = "".join(self._raw)
-        end = raw.find(CLOSE)
-        end = end + len(CLOSE) if end >= 0 else len(raw)
+        end = raw.find(self._close)
+        end = end + len(self._close) if end >= 0 else len(raw)
         if self._calls:
             return self._verdict("")
         return Verdict((), raw[:end], raw[end:], self._reason or "the JSON does not end")

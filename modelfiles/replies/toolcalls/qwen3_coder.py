@@ -24,11 +24,15 @@ _FUNCTION = re.compile(r"<[ \t]*function[ \t]*=([^<>\n]*)>")
 _FUNCTION_END = re.compile(r"<[ \t]*/[ \t]*function[ \t]*>")
 _PARAMETER = re.compile(r"<[ \t]*parameter[ \t]*=([^<>\n]*)>")
 _IN_VALUE = re.compile(r"<[ \t]*(?:/[ \t]*(?:parameter|function)[ \t]*>|parameter[ \t]*=)")
-_AFTER_VALUE = re.compile(r"<[ \t]*(?:parameter[ \t]*=|/[ \t]*function[ \t]*>|/tool_call>)")
-_AFTER_FUNCTION = re.compile(r"<[ \t]*function[ \t]*=|</tool_call>")
+_AFTER_VALUE = r"<[ \t]*(?:parameter[ \t]*=|/[ \t]*function[ \t]*>)"
+_AFTER_FUNCTION = r"<[ \t]*function[ \t]*="
 # The beginning of any of these tags, as far as it may have been written.
-_BEGUN = re.compile(r"<[ \t]*/?[ \t]*[a-z_]{0,9}[ \t]*")
+_BEGUN = re.compile(r"<[ \t]*/?[ \t]*[a-z_:]{0,14}[ \t]*")
 _OPENING_BEGUN = re.compile(r"<[ \t]*(?:function|parameter)[ \t]*=[^<>\n]{0,256}")
+
+
+# Seed-OSS writes the same between tags of its own.
+_SEED = ("<seed:tool_call>", "</seed:tool_call>")
 
 
 class _State(Enum):
@@ -93,8 +97,12 @@ class _Function:
 class CoderReader:
     """One block. `_window` is the text that is not yet read, always short while a long value goes by."""
 
-    def __init__(self, tools: DeclaredTools) -> None:
+    def __init__(self, tools: DeclaredTools, open_tag: str = OPEN, close: str = CLOSE) -> None:
         self._tools = tools
+        self._open = open_tag
+        self._close = close
+        self._after_value = re.compile(rf"{_AFTER_VALUE}|{close}")
+        self._after_function = re.compile(rf"{_AFTER_FUNCTION}|{close}")
         self._raw: list[str] = []
         self._fed = 0
         self._window = ""
@@ -119,8 +127,8 @@ class CoderReader:
         self._fed += len(text)
         self._window += text
         if self._wrapped is None:
-            self._wrapped = self._window.startswith(OPEN)
-            self._window = self._window.removeprefix(OPEN)
+            self._wrapped = self._window.startswith(self._open)
+            self._window = self._window.removeprefix(self._open)
         step: Verdict | _Step = _Step.ON
         while step is _Step.ON:
             step = self._steps[self._state]()
@@ -136,14 +144,14 @@ class CoderReader:
         text = self._window.lstrip()
         if tag := _FUNCTION.match(text):
             return self._begin(tag[1], text[tag.end() :], self._fed - len(text))
-        if text.startswith(CLOSE):
-            return self._verdict(text[len(CLOSE) :])
+        if text.startswith(self._close):
+            return self._verdict(text[len(self._close) :])
         if text[:1] in ("{", "[") and not (self._calls or self._failed):
-            self._json = HermesReader(self._tools)
+            self._json = HermesReader(self._tools, (self._open,), self._close)
             return self._json.feed("".join(self._raw)) or _Step.MORE
-        if self._may_go_on(text) or (not self._final and CLOSE.startswith(text)):
+        if self._may_go_on(text) or (not self._final and self._close.startswith(text)):
             return _Step.MORE
-        cut = self._final and self._calls and CLOSE.startswith(text)
+        cut = self._final and self._calls and self._close.startswith(text)
         return self._verdict("" if cut else self._window)
 
     def _begin(self, written: str, rest: str, start: int) -> Verdict | _Step:
@@ -164,9 +172,9 @@ class CoderReader:
             self._state = _State.VALUE
         elif tag := _FUNCTION_END.match(text):
             self._end(text[tag.end() :], complete=True)
-        elif _AFTER_FUNCTION.match(text):
+        elif self._after_function.match(text):
             self._end(text, complete=True)
-        elif self._may_go_on(text) or (not self._final and CLOSE.startswith(text)):
+        elif self._may_go_on(text) or (not self._final and self._close.startswith(text)):
             return _Step.MORE
         elif self._final and (not text or _BEGUN.fullmatch(text)):
             self._end("", complete=bool(self._function.arguments))
@@ -201,7 +209,7 @@ class CoderReader:
     def _closes(self, tag: re.Match[str]) -> bool | None:
         """Whether this tag closes the open value; None where that needs more text."""
         if "/" in tag[0]:
-            expected = _AFTER_VALUE if "parameter" in tag[0] else _AFTER_FUNCTION
+            expected = self._after_value if "parameter" in tag[0] else self._after_function
             return self._followed(self._window[tag.end() :].lstrip(), expected)
         opening = _PARAMETER.match(self._window, tag.start())
         if opening is None:
@@ -246,12 +254,19 @@ class CoderReader:
         self._reason = self._reason or "a value does not end"
         self._failed.append((self._function.start, self._fed))
         raw = "".join(self._raw)
-        end = raw.find(CLOSE)
-        return self._verdict("" if self._calls or end < 0 else raw[end + len(CLOSE) :])
+        end = raw.find(self._close)
+        return self._verdict("" if self._calls or end < 0 else raw[end + len(self._close) :])
 
 
 def _open(tools: DeclaredTools) -> BlockReader:
     return CoderReader(tools)
 
 
-STYLE = Style("qwen3_coder", (OPEN,), ("<function=",), _open)
+def _open_seed(tools: DeclaredTools) -> BlockReader:
+    return CoderReader(tools, *_SEED)
+
+
+STYLES = (
+    Style("qwen3_coder", (OPEN,), ("<function=",), _open),
+    Style("seed_oss", (_SEED[0],), ("<function=",), _open_seed),
+)

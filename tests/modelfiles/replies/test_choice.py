@@ -19,7 +19,7 @@ CODER = "<tool_call>\n<function=x>\n<parameter=y>"
         ("True", HERMES, "", "hermes"),
         (None, CODER, "", "qwen3_coder"),
         (None, "{{ tools }}", "", None),
-        (None, "<tool_call>{name}\n<arg_key>", "", None),
+        (None, "<tool_call>{name}\n<arg_key>", "", "glm45"),
         ("none", CODER, "qwen3-coder", None),
         ("OFF", CODER, "", None),
         ("false", CODER, "", None),

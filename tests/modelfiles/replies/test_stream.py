@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from modelfiles.messages import Tool, ToolCall, tool_from_json
+from modelfiles.replies.families import tags_of
 from modelfiles.replies.pieces import Content, Piece, Thinking
 from modelfiles.replies.stream import ReplyReader
 from modelfiles.replies.toolcalls import STYLES
@@ -14,9 +15,8 @@ from modelfiles.templates.tags import THINK
 from tests.streams import cuts
 
 CASES = [
-    case
+    json.loads(line)
     for line in (Path(__file__).parents[2] / "data" / "tool_calls.jsonl").read_text().splitlines()
-    if (case := json.loads(line))["parser"] in STYLES
 ]
 TOOLS = (tool_from_json({"function": {"name": "f"}}),)
 CALL = '<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>'
@@ -25,7 +25,7 @@ CALL = '<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>'
 def read(
     pieces: list[str], style: str = "hermes", tools: tuple[Tool, ...] = TOOLS, *, inside: bool = False
 ) -> dict[str, Any]:
-    reader = ReplyReader(THINK, STYLES[style], tools, inside=inside)
+    reader = ReplyReader(tags_of(style), STYLES[style], tools, inside=inside)
     found: list[Piece] = [piece for text in pieces for piece in reader.feed(text)]
     found += reader.finish()
     return {
@@ -40,14 +40,15 @@ def read(
 
 
 def test_there_are_cases() -> None:
-    assert len(CASES) >= 15
+    assert len(CASES) >= 40
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["id"]))
 def test_cases(case: dict[str, Any]) -> None:
     tools = tuple(map(tool_from_json, case["tools"]))
     raw = case["raw"]
-    close, opening = raw.find(THINK.close), raw.find(THINK.open)
+    tags = tags_of(case["parser"])
+    close, opening = (raw.find(tags.close), raw.find(tags.open)) if tags else (-1, -1)
     inside = close >= 0 and not 0 <= opening < close
     for pieces in cuts(raw):
         # As text, because 3 and 3.0 or True and 1 are not the same to a client.

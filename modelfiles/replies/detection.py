@@ -1,0 +1,87 @@
+"""Which style of tool calls a chat template shows, by the marks in its source. Pure facts.
+
+The rows are in order, and the first that fits counts: marks of one family only come before those that many
+share. Templates may put their marks together from variables, so some rows look for the pieces.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """`any_of` (if there are some) and `all_of` must be in the source, `none_of` must not."""
+
+    style: str
+    all_of: tuple[str, ...] = ()
+    any_of: tuple[str, ...] = ()
+    none_of: tuple[str, ...] = ()
+
+    def fits(self, source: str) -> bool:
+        return (
+            all(mark in source for mark in self.all_of)
+            and (not self.any_of or any(mark in source for mark in self.any_of))
+            and not any(mark in source for mark in self.none_of)
+        )
+
+
+_CALL = "<tool_call>"
+_ROWS = (
+    _Row("apertus", any_of=("<|tools_prefix|>", "<|inner_prefix|>")),
+    _Row("gemma4", any_of=("<|tool_call>call:", "<|channel>")),
+    _Row("openai", ("<|channel|>", "<|message|>", "analysis")),
+    _Row("glimmer", ("<atem:function_calls>",)),
+    _Row("glimmer", ("atem:", "function_calls", "invoke")),
+    _Row("kimi_k3", ("<|open|>", "<|end_of_msg|>")),
+    _Row("kimi_k2", any_of=("<|tool_calls_section_begin|>",)),
+    _Row("minimax_m3", any_of=("]<]minimax[>[", "<mm:think>")),
+    _Row("minimax_m2", ("<minimax:tool_call>",)),
+    _Row("deepseek_v32", ("｜DSML｜", "function_calls")),
+    _Row("deepseek_v4", ("｜DSML｜",)),
+    _Row("deepseek_v3", ("<｜tool▁calls▁begin｜>", "```json")),
+    _Row("deepseek_v31", ("<｜tool▁calls▁begin｜>",)),
+    _Row("step3", any_of=("<steptml:", "<｜tool_calls_begin｜>")),
+    _Row("seed_oss", ("<seed:tool_call>",)),
+    _Row("hy_v3", ("<tool_sep", "<tool_calls")),
+    _Row("k2_horizon", ("<ifm|tool_call",)),
+    _Row("poolside_v1", ("<arg_key>", "<available_tools>")),
+    _Row("ling3", ("<arg_key>", "<role>ASSISTANT</role>")),
+    _Row("glm45", ("<arg_key>",)),
+    _Row("qwen3_coder", (_CALL, "<function=", "<parameter=")),
+    _Row("minicpm5", ("<function name=", "<param name=")),
+    _Row("functionary_v3_2", (">>>", "recipient")),
+    _Row("functionary_v3_1", ("<function=", "</function>"), none_of=("<parameter=",)),
+    _Row("lfm2", any_of=("<|tool_call_start|>", "<|tool_list_start|>", "List of tools: [")),
+    _Row("dots", ("<dots_function_call>",)),
+    _Row("olmo3", ("<function_calls>",)),
+    _Row("functiongemma", ("<start_function_call>",)),
+    _Row("cohere_command4", ("<|START_ACTION|>", "<|START_TEXT|>")),
+    _Row("cohere_command3", ("<|START_ACTION|>",)),
+    _Row("mistral", ("[TOOL_CALLS]",)),
+    _Row("nemotron_nano_v2", ("<TOOLCALL>",)),
+    _Row("internlm", ("<|action_start|>",)),
+    _Row("solar_open", ("<|tool_call:begin|>",)),
+    _Row("solar_open2", ("<|tool_arg:start|>",)),
+    _Row("inkling", ("<|content_invoke_tool_json|>",)),
+    _Row("gigachat35", ("｜GCML｜",)),
+    _Row("gigachat3", any_of=("<|function_call|>",)),
+    _Row("gigachat3", ("function call", "<|role_sep|>")),
+    _Row("phi4_mini_json", any_of=("functools[", "<|tool|>")),
+    _Row("longcat", ("<longcat_tool_call>",)),
+    _Row("granite", ("<|tool_call|>", "<|start_of_role|>")),
+    _Row("apriel", ("<tool_calls>", "BEGIN FINAL RESPONSE")),
+    _Row("hunyuan_a13b", ("<tool_calls>", "<answer>")),
+    _Row("jamba", ("<tool_calls>", "<|bom|>")),
+    _Row("minimax_m1", ("<tool_calls>",)),
+    _Row("ernie45", (_CALL, "<response>")),
+    _Row("granite4", (_CALL, "<|start_of_role|>")),
+    _Row("hermes", (_CALL,)),
+    _Row("llama4_pythonic", ("<|python_start|>",)),
+    _Row("llama3_json", any_of=("<|python_tag|>",)),
+    _Row("llama3_json", ("ipython", '"parameters"')),
+    _Row("command_r_plus", ("directly-answer", "Action:")),
+)
+
+
+def style_shown(source: str) -> str | None:
+    """The name of the style that the template `source` shows, if it shows one."""
+    return next((row.style for row in _ROWS if row.fits(source)), None)

@@ -1,0 +1,191 @@
+"""Reads replies that are messages with headers, each to somebody: to oneself, to the user, or to a tool.
+
+What the headers mean is for a dialect to say. Headers are never shown, but with a call that is none: that
+stays in the content as it was written. Texts to the user are passed on unchanged, several joined by newlines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Literal
+
+from modelfiles.messages import Tool, ToolCall
+from modelfiles.replies.declared import DeclaredTools
+from modelfiles.replies.json_calls import NoCall
+from modelfiles.replies.markers import sendable, unfinished
+from modelfiles.replies.pieces import Content, Piece, Thinking
+
+To = Literal["self", "user", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """To whom a message goes; `name` is the tool's as it is written."""
+
+    to: To
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """A dialect. `begins`: with what a header may begin where the prompt has written `start` already.
+
+    `calls` makes calls of a name and a body, and raises NoCall; `ended` tells whether an end mark behind a
+    body to a tool is really its end, and not part of a text in it.
+    """
+
+    start: str
+    message: str
+    ends: tuple[str, ...]
+    begins: tuple[str, ...]
+    header: Callable[[str, DeclaredTools], Header]
+    calls: Callable[[str, str, DeclaredTools], list[ToolCall]]
+    ended: Callable[[str], bool]
+
+
+class _State(Enum):
+    BETWEEN = auto()
+    HEADER = auto()
+    BODY = auto()
+
+
+class TurnReader:
+    """One reply's reader. `inside`: the prompt ended in a message to oneself."""
+
+    def __init__(self, turns: Turns, tools: tuple[Tool, ...], *, inside: bool) -> None:
+        self.failures: list[str] = []
+        self._turns = turns
+        self._tools = DeclaredTools(tools)
+        self._state = _State.BODY if inside else _State.BETWEEN
+        self._to = Header("self")
+        self._header = ""
+        self._held = ""
+        self._body: list[str] = []  # of a call
+        self._sent: set[type] = set()  # kinds of text that were sent in earlier messages
+        self._fresh = True  # whether nothing of this message was sent
+        self._final = False
+
+    def feed(self, text: str) -> list[Piece]:
+        """What is certain after `text` has been written too."""
+        pieces: list[Piece] = []
+        rest: str | None = self._held + text
+        self._held = ""
+        while rest:
+            if self._state is _State.BETWEEN:
+                rest = self._between(rest)
+            elif self._state is _State.HEADER:
+                rest = self._in_header(rest)
+            elif self._to.to == "tool":
+                rest = self._in_call(rest, pieces)
+            else:
+                rest = self._in_text(rest, pieces)
+        return pieces
+
+    def finish(self) -> list[Piece]:
+        """What was held back, now that nothing follows."""
+        self._final = True
+        pieces = self.feed("")
+        if self._state is _State.BODY and self._to.to == "tool":
+            self._called("", pieces)
+        return pieces
+
+    def _between(self, text: str) -> str | None:
+        turns, begin = self._turns, text.lstrip()
+        starts = (turns.start, turns.message, *turns.begins)
+        if any(begin.startswith(start) for start in starts):
+            self._state = _State.HEADER
+            return begin
+        ends = [end for end in turns.ends if begin.startswith(end)]
+        if ends:
+            return begin[len(ends[0]) :]
+        if not self._final and any(mark.startswith(begin) for mark in (*starts, *turns.ends)):
+            self._held = text
+            return None
+        self._open(Header("user"), "")
+        return text
+
+    def _in_header(self, text: str) -> str | None:
+        end = text.find(self._turns.message)
+        if end < 0:
+            self._held = text
+            if self._final:
+                self._held = ""
+            return None
+        header = text[:end].removeprefix(self._turns.start)
+        self._open(self._turns.header(header, self._tools), header.removeprefix("assistant"))
+        return text[end + len(self._turns.message) :]
+
+    def _open(self, to: Header, header: str) -> None:
+        self._to, self._header = to, header
+        self._state = _State.BODY
+        self._fresh = True
+
+    def _close(self) -> None:
+        self._state = _State.BETWEEN
+        if not self._fresh:
+            self._sent.add(self._kind())
+
+    def _kind(self) -> type[Content] | type[Thinking]:
+        return Thinking if self._to.to == "self" else Content
+
+    def _in_text(self, text: str, pieces: list[Piece]) -> str | None:
+        marks = (*self._turns.ends, self._turns.start)
+        end, mark = _first(text, marks)
+        thinks = self._to.to == "self"
+        if end >= 0 or self._final:
+            written = text[:end] if end >= 0 else text
+            self._send(written.rstrip() if thinks else written, pieces)
+            self._close()
+            return text[end + (len(mark) if mark != self._turns.start else 0) :] if end >= 0 else None
+        sent = sendable(text, marks) if thinks else len(text) - unfinished(text, marks)
+        self._send(text[:sent], pieces)
+        self._held = text[sent:]
+        return None
+
+    def _send(self, text: str, pieces: list[Piece]) -> None:
+        kind = self._kind()
+        if self._fresh and kind is Thinking:
+            text = text.lstrip()
+        if not text:
+            return
+        if self._fresh and kind in self._sent:
+            text = "\n" + text
+        self._fresh = False
+        pieces.append(kind(text))
+
+    def _in_call(self, text: str, pieces: list[Piece]) -> str | None:
+        marks = (*self._turns.ends, self._turns.start)
+        end, mark = _first(text, marks)
+        if end < 0:
+            held = 0 if self._final else unfinished(text, marks)
+            self._body.append(text[: len(text) - held])
+            self._held = text[len(text) - held :]
+            return None
+        self._body.append(text[:end])
+        behind = end + len(mark)
+        if not self._turns.ended("".join(self._body)):
+            self._body.append(mark)
+            return text[behind:]
+        if mark == self._turns.start:
+            mark, behind = "", end
+        self._called(mark, pieces)
+        return text[behind:]
+
+    def _called(self, mark: str, pieces: list[Piece]) -> None:
+        body = "".join(self._body)
+        self._body.clear()
+        try:
+            pieces += self._turns.calls(self._to.name, body, self._tools)
+        except NoCall as error:
+            self.failures.append(f"openai: {error}")
+            self._to = Header("user")
+            self._send(f"{self._header.lstrip()}{self._turns.message}{body}{mark}", pieces)
+        self._close()
+
+
+def _first(text: str, marks: tuple[str, ...]) -> tuple[int, str]:
+    """Where the first mark is and which; -1 for none."""
+    found = [(at, mark) for mark in marks if (at := text.find(mark)) >= 0]
+    return min(found, default=(-1, ""))
