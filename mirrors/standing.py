@@ -21,6 +21,7 @@ MOST_RENEWALS = 2  # without a byte of progress in between
 LIFE_SHARE = 0.8
 TRIED_FIRST = 3
 _PREFERENCE = 0.97  # of two that are about equal the one that the caller named first
+_CROWDING = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,13 @@ def choose(standings: Iterable[Standing], free: Mapping[Standing, int], now: flo
     if fresh:
         return min(fresh, key=lambda one: one.rank)
     if ranged:
-        return max(ranged, key=lambda one: (one.rate * _PREFERENCE**one.rank, -one.rank))
+        return max(ranged, key=_worth)
     return min((one for one in able if one.connections == 0), key=lambda one: one.rank, default=None)
+
+
+def _worth(one: Standing) -> tuple[float, int]:
+    """What another connection would bring; those that a source has already take a little from each other."""
+    return one.rate * _PREFERENCE**one.rank * (1 - _CROWDING * min(one.connections, 20)), -one.rank
 
 
 class Hosts:
