@@ -245,6 +245,10 @@ def _variable_given_arguments(node: VariableNode, count: int) -> Evaluate:
     return evaluate
 
 
+# Characters that a function reads in the time that one unit stands for.
+_READ_PER_UNIT = 8
+
+
 def _invocation(
     node: Identifier, whole: _Part, builtin: Builtin, arguments: Sequence[Evaluate], *, piped: bool
 ) -> Evaluate:
@@ -257,6 +261,7 @@ def _invocation(
         values = [argument(machine) for argument in arguments]
         if piped:
             values.append(_checked_text(machine, last) if text_piped else last)
+        machine.charge(sum(len(value) // _READ_PER_UNIT for value in values if type(value) is str))
         try:
             return call(machine.setting, values)
         except Fault as fault:

@@ -146,8 +146,9 @@ class Machine:
         self.out.append(print_text([pointed_to(value)], self.charge))
 
     def variable(self, name: str) -> Variable:
-        for variable in reversed(self.variables):
+        for passed, variable in enumerate(reversed(self.variables)):
             if variable.name == name:
+                self.charge(passed // 16)
                 return variable
         return self.fail(f"undefined variable: {name}")
 

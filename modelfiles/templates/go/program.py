@@ -29,6 +29,9 @@ from modelfiles.templates.go.steps import (
     write_text,
 )
 
+# Finding a value takes longer than writing a character.
+OPERAND_COST = 4
+
 _Task: TypeAlias = "Node | Callable[[], None]"
 
 
@@ -92,7 +95,7 @@ class _Compiler:
                 self._branch(node)
 
     def _pipe(self, pipe: Pipe) -> Evaluate:
-        self._cost += sum(1 for _ in operands(pipe))
+        self._cost += OPERAND_COST * sum(1 for _ in operands(pipe))
         return self._expressions.pipe(pipe)
 
     def _action(self, node: Action) -> None:

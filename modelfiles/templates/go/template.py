@@ -23,6 +23,8 @@ from modelfiles.templates.go.values import INVALID, Value
 from modelfiles.templates.switches import Thinking
 from modelfiles.templates.tags import ThinkingTags
 
+# Real templates have up to 20 000; reading them takes time that nobody counts.
+MAX_SOURCE_CHARACTERS = 256 * 1024
 # Units of work: about a character written or a step made. Some templates look at all messages for each one.
 _BASE_UNITS = 8_000_000
 _UNITS_PER_CHARACTER = 1_000
@@ -35,6 +37,8 @@ _RESPONSE = Action(0, Pipe(0, False, (), (Command(0, (Field(0, ("Response",)),))
 
 def parse_template(text: str) -> "GoTemplate":
     """Raises TemplateError, which names the line, in the words of Go."""
+    if len(text) > MAX_SOURCE_CHARACTERS:
+        raise TemplateError(f"template: it has more than {MAX_SOURCE_CHARACTERS} characters")
     trees = dict(parse(text, NAMES))
     mentioned = names(trees)
     if not mentioned & {"messages", "response"}:
