@@ -148,7 +148,7 @@ class Machine:
     def variable(self, name: str) -> Variable:
         for passed, variable in enumerate(reversed(self.variables)):
             if variable.name == name:
-                self.charge(passed // 16)
+                self.charge(passed // 2)
                 return variable
         return self.fail(f"undefined variable: {name}")
 
