@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mirrors.asking import Web
-from mirrors.errors import BadAnswer, NoRoom
+from mirrors.errors import BadAnswer, NoRoom, NotThere, Unreachable
 from mirrors.sites.finding import Sites
 from mirrors.sites.plans import FilesPlan, ManifestPlan
 from mirrors.sources import Access, Transfer, Wanted
@@ -100,7 +100,16 @@ class Pulls:
         name = await self._threads.run(self._store.resolve, target.name)
         for problem in self._sites.mirrors.problems:
             LOG.warning("mirrors: %s", problem)
-        plan = await self._sites.plan(target.reference, self._web, access)
+        try:
+            plan = await self._sites.plan(target.reference, self._web, access)
+        except (Unreachable, NotThere) as error:
+            # Programs pull before every use. What is here, whole, is as good as they can have it now.
+            if not await self._threads.run(self._is_here, name):
+                raise
+            LOG.info("%s stays as it is: %s", name.display, error)
+            yield PullProgress(f"keeping {name.display} as it is here: {error}")
+            yield PullProgress("success")
+            return
         for note in plan.notes:
             yield PullProgress(note)
         steps = self._files(name, plan) if isinstance(plan, FilesPlan) else self._manifest(name, plan)
@@ -200,6 +209,10 @@ class Pulls:
                 needed,
                 free,
             )
+
+    def _is_here(self, name: Name) -> bool:
+        digests = self._digests_of(name)
+        return bool(digests) and all(self._store.blob_size(digest) is not None for digest in digests)
 
     def _digests_of(self, name: Name) -> set[str]:
         """What the name stood for until now."""

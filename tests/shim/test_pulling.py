@@ -195,6 +195,19 @@ async def test_a_model_that_is_not_there(here: Around, remote: Registry) -> None
         here.store.load(parse_name(f"{remote.host}/library/none:1b"))
 
 
+async def test_a_model_that_is_here_stays_when_nobody_has_it_any_more(here: Around, remote: Registry) -> None:
+    await pulled(here, remote)
+    remote.manifests.clear()
+    items = await pulled(here, remote)
+    assert items[-1].status == "success"
+    assert "keeping" in items[-2].status
+    name = parse_name(f"{remote.host}/library/fox:1b")
+    assert here.store.load(name).template == TEMPLATE.decode()
+    here.store.blob_path(digest_of(TEMPLATE)).unlink()
+    with pytest.raises(NotThere):
+        await pulled(here, remote)
+
+
 async def test_a_damaged_manifest_is_not_stored(here: Around, remote: Registry) -> None:
     remote.manifests["library/fox:1b"] = b"{}"
     with pytest.raises(BadAnswer):
