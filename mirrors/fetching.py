@@ -80,7 +80,9 @@ class Fetching:
         self._give_up(now)
         self._watch(now)
         self._measure(now)
-        for _ in range(self._ramp.count - len(self.flights)):
+        # A source that could not be tried before gets one connection more, to show what it can do
+        untried = any(one.usable(now) and not one.rate and not one.connections for one in self.standings)
+        for _ in range(self._ramp.count + untried - len(self.flights)):
             flight = self._assign(now)
             if flight is None:
                 break

@@ -102,6 +102,10 @@ class Reader:
         learning = await self._begin_learning(standing)
         if standing.no_range and standing.connections > 1 and not learning:
             return  # it sends whole files only, and one stream of it is enough
+        if not standing.usable(time.monotonic()):  # whoever asked before us was turned away
+            if learning:
+                standing.asking.release()
+            return
         try:
             target = standing.target or Target(
                 standing.source.url, standing.source.headers, standing.source.access

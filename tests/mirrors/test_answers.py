@@ -63,4 +63,6 @@ def test_a_whole_file_where_that_was_asked_for() -> None:
     whole = Asked(0, 100, 100, ranged=False)
     assert judge(whole, 200, {"Content-Length": "100"}) == Accepted(0, 0, 100, 100, whole=True)
     assert judge(whole, 200, {}) == Accepted(0, 0, 100, 100, whole=True)
+    ranged = Asked(0, 50, 100, ranged=True)
+    assert judge(ranged, 206, part(0, 100, 100)) == Accepted(0, 0, 100, 100, whole=True)
     assert judge(Asked(40, 100, 100, ranged=False), 200, {}) == Accepted(40, 40, 100, 100, whole=True)

@@ -1,15 +1,18 @@
 """The downloader against servers that misbehave: whatever they do, the file is right or there is none."""
 
 import asyncio
+import errno
 import hashlib
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from mirrors.disk import Files
 from mirrors.download import Downloader, Fetched
-from mirrors.errors import DownloadFailed, NotPermitted, NotThere, Refused, Unreachable, WrongContent
+from mirrors.errors import DownloadFailed, NoRoom, NotPermitted, NotThere, Refused, Unreachable, WrongContent
 from mirrors.http import HttpSettings
 from mirrors.limits import Limits
 from mirrors.sources import Source, Transfer, Wanted
@@ -344,3 +347,43 @@ async def test_random_cuts(tmp_path: Path) -> None:
     cuts = [luck.choice([None, None, luck.randrange(1, 4 * MIB)]) for _ in range(1000)]
     async with Site(DATA, Fault(cut=lambda number: cuts[number % 1000])) as site:
         assert await fetch(tmp_path, wanted(site.source())) == DATA
+
+
+async def test_a_host_that_says_when_is_left_alone_until_then(tmp_path: Path) -> None:
+    refusal = Fault(statuses=[429], headers={"RateLimit": '"resolvers";r=0;t=2'}, rate=2 * MIB)
+    async with Site(DATA, refusal) as strict, Site(DATA, Fault(rate=MIB / 4)) as other:
+        assert await fetch(tmp_path, wanted(strict.source("s"), other.source("o"))) == DATA
+        later = [request.at - strict.requests[0].at for request in strict.requests[1:]]
+        assert later
+        assert min(later) >= 1.9
+        assert other.requests[0].at - strict.requests[0].at < 0.5
+
+
+class Full(Files):
+    """A disk that is full after so many bytes, until somebody makes room."""
+
+    room = 6 * MIB
+
+    def write_at(self, descriptor: int, data: memoryview, offset: int) -> None:
+        if self.room < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.room -= len(data)
+        super().write_at(descriptor, data, offset)
+
+
+async def test_a_full_disk_stops_it_and_what_came_is_kept(tmp_path: Path) -> None:
+    async with Site(DATA, Fault(rate=8 * MIB)) as site:
+        downloader = Downloader(tmp_path, QUICK, HttpSettings(), files=Full())
+        with pytest.raises(NoRoom, match="free some space"):
+            await downloader.fetch(wanted(site.source()), Watch())
+        await downloader.close()
+        before = site.sent
+        assert await fetch(tmp_path, wanted(site.source())) == DATA
+        assert site.sent - before < len(DATA) - 4 * MIB
+
+
+async def test_too_large_is_said_before_anything_is_fetched(tmp_path: Path) -> None:
+    async with Site(DATA) as site:
+        with pytest.raises(NoRoom, match="are free"):
+            await fetch(tmp_path, wanted(site.source(), size=1 << 60))
+        assert site.requests == []
