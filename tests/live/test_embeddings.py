@@ -56,11 +56,11 @@ def encoders(tmp_path_factory: pytest.TempPathFactory, dense_gguf: Path) -> dict
 
 @pytest.mark.parametrize("kind", ["dense", "moe"])
 def test_a_text_has_one_vector_whatever_it_comes_with(
-    start_server: StartServer, dense_gguf: Path, moe_split_gguf: Path, kind: str
+    start_server: StartServer, dense_gguf: Path, tiny_qwen3moe_gguf: Path, kind: str
 ) -> None:
     server = start_server()
-    server.create(kind, dense_gguf if kind == "dense" else moe_split_gguf)
-    given = texts(24, 150)
+    server.create(kind, dense_gguf if kind == "dense" else tiny_qwen3moe_gguf)
+    given = texts(24, 24 if kind == "dense" else 150)
     singles = [embed(server, kind, text) for text in given]
     listed = embed(server, kind, given)
     backwards = vectors(embed(server, kind, given[::-1]))[::-1]
