@@ -11,7 +11,9 @@ from modelfiles.templates.tags import REASONING_PARSERS, THINK, ThinkingTags
 
 _COHERE = REASONING_PARSERS["cohere_command4"]
 _GEMMA = REASONING_PARSERS["gemma4"]
+_GLIMMER = REASONING_PARSERS["glimmer"]
 _HARMONY = REASONING_PARSERS["openai_gptoss"]
+_LAGUNA = REASONING_PARSERS["poolside_v1"]
 _MISTRAL = REASONING_PARSERS["mistral"]
 
 
@@ -57,10 +59,10 @@ PARSERS: Mapping[str, BuiltinParser] = {
     "gemma4-no-thinking": BuiltinParser(_TOOLS, "gemma4"),
     "lfm2": BuiltinParser(_TOOLS, "lfm2"),
     "lfm2-thinking": BuiltinParser(_BOTH, "lfm2", THINK),
-    "laguna": BuiltinParser(_BOTH, "poolside_v1", THINK),
-    "poolside-v1": BuiltinParser(_BOTH, "poolside_v1", THINK),
+    "laguna": BuiltinParser(_BOTH, "poolside_v1", _LAGUNA),
+    "poolside-v1": BuiltinParser(_BOTH, "poolside_v1", _LAGUNA),
     "cohere": BuiltinParser(_BOTH, "cohere_command4", _COHERE),
-    "glimmer": BuiltinParser(_BOTH, "glimmer"),
+    "glimmer": BuiltinParser(_BOTH, "glimmer", _GLIMMER),
 }
 
 RENDERERS = frozenset((

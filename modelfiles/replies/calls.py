@@ -85,8 +85,13 @@ class CallScanner:
         if verdict.reason:
             self.failures.append(f"{self._style.name}: {verdict.reason}")
         if not verdict.calls:
-            found += self._text(self._held + verdict.kept)
-            return verdict.rest
+            if verdict.kept or not verdict.rest:
+                found += self._text(self._held + verdict.kept)
+                return verdict.rest
+            # A reader that has read nothing would be given the same again, for ever.
+            found += self._send(self._held + verdict.rest[0])
+            self._held = ""
+            return verdict.rest[1:]
         if verdict.kept:
             found += self._text(self._held + verdict.kept)
         found += verdict.calls

@@ -16,9 +16,9 @@ from modelfiles.replies.calls import CallScanner
 from modelfiles.replies.generic import GenericScanner, GenericStyle
 from modelfiles.replies.pieces import Content, Piece, Thinking
 from modelfiles.replies.thinking import Part, ThinkingSplitter
-from modelfiles.replies.toolcalls.openai import TURNS
+from modelfiles.replies.toolcalls import STYLES
 from modelfiles.replies.turns import TurnReader
-from modelfiles.templates.tags import ThinkingTags
+from modelfiles.templates.tags import GLIMMER, ThinkingTags
 
 
 class Scanner(Protocol):
@@ -135,7 +135,7 @@ def _turn_reader(
     """For replies that are messages with headers, as the style or the tags say."""
     turns = style.turns if isinstance(style, Style) else None
     if turns is None and tags is not None and tags.turns:
-        turns = TURNS
+        turns = STYLES["glimmer" if tags == GLIMMER else "openai"].turns
     return TurnReader(turns, tools, inside=inside) if turns else None
 
 
@@ -165,7 +165,7 @@ class _Draft:
         sent = self._send(self._scanner.finish())
         if not self._found:
             return sent + self.as_thinking()
-        pieces: list[Piece] = []
+        pieces = sent
         for found in self._found:
             # The scanner took the text behind the call for more of the text before it, which was thinking.
             begins = isinstance(found, str) and not any(isinstance(piece, Content) for piece in pieces)

@@ -36,6 +36,7 @@ class Turns:
     body to a tool is really its end, and not part of a text in it.
     """
 
+    name: str
     start: str
     message: str
     ends: tuple[str, ...]
@@ -179,7 +180,7 @@ class TurnReader:
         try:
             pieces += self._turns.calls(self._to.name, body, self._tools)
         except NoCall as error:
-            self.failures.append(f"openai: {error}")
+            self.failures.append(f"{self._turns.name}: {error}")
             self._to = Header("user")
             self._send(f"{self._header.lstrip()}{self._turns.message}{body}{mark}", pieces)
         self._close()

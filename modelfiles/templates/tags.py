@@ -75,6 +75,10 @@ HARMONY = ThinkingTags(
     turns=True,
 )
 
+GLIMMER = ThinkingTags(
+    "to=self<|message|>", "<|eom|><|start|>assistant to=user<|message|>", turns=True
+)
+
 # Those that no other family's template mentions come first; <think> is named by many in passing.
 _DETECTED = (
     _SEED, _MINIMAX, _HUNYUAN, _MISTRAL, _COHERE, _GEMMA, _APERTUS, _KIMI, _HORIZON, _SOLAR, _APRIEL, THINK,
@@ -106,6 +110,7 @@ _BY_PARSER: Mapping[ThinkingTags, str] = {
     _APERTUS: "apertus",
     _KIMI: "kimi_k3",
     HARMONY: "openai_gptoss",
+    GLIMMER: "glimmer",
 }
 
 REASONING_PARSERS: Mapping[str, ThinkingTags] = {
@@ -121,6 +126,12 @@ def thinking_tags(source: str) -> ThinkingTags | None:
             return _with_answer(tags, source) if tags is THINK else tags
     if HARMONY.open in source:
         return HARMONY
+    if "to=self<|message|>" in source:
+        return GLIMMER
+    if "open_tag('think'" in source and "<|end_of_msg|>" in source:
+        return _KIMI
+    if "'<think{}>'" in source and ":opensource" in source:
+        return _HUNYUAN
     # DeepSeek's templates cut past thinking off at the closing tag and never write the opening one.
     splits = f"split('{THINK.close}')" in source or f'split("{THINK.close}")' in source
     return THINK if splits else None

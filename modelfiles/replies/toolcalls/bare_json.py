@@ -13,6 +13,7 @@ from modelfiles.replies.declared import DeclaredTools
 from modelfiles.replies.json_calls import NoCall, calls_in
 from modelfiles.replies.lenient import read_json
 from modelfiles.replies.literals import BadLiteral, LiteralReader, Unfinished
+from modelfiles.replies.toolcalls.functionary import FUNCTION, read_function
 
 _PYTHON_TAG = "<|python_tag|>"
 _ENDS = ("<|eom_id|>", "<|eot_id|>", "<|end_of_text|>", "<|end|>", "<|im_end|>")
@@ -85,7 +86,11 @@ def _calls(text: str, tools: DeclaredTools, *, needs_arguments: bool) -> list[To
 
 
 def _llama(found: Found) -> None:
+    """Small models write Functionary's tags."""
     cursor = found.cursor
+    if cursor.sees((FUNCTION,)):
+        read_function(found)
+        return
     tagged = cursor.take(_PYTHON_TAG) is not None
     cursor.space()
     if tagged and cursor.next() != "{":
@@ -142,7 +147,7 @@ _GRANITE = ("<|tool_call|>", "<tool_call>")
 _LLAMA_STARTS = ("{", _PYTHON_TAG)
 
 STYLES = (
-    style("llama3_json", (), _llama, (), starts=_LLAMA_STARTS),
+    style("llama3_json", (FUNCTION,), _llama, ("</function>",), starts=_LLAMA_STARTS),
     style("llama4_json", (), _llama, (), starts=_LLAMA_STARTS),
     style("xlam", (), _XLAM, (), starts=("[", "```", "<tool_call>")),
     style("phi4_mini_json", (), _after(("functools",), ()), (), starts=("functools[",)),

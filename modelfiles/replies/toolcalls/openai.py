@@ -55,7 +55,8 @@ def _ended(body: str) -> bool:
     return stop is Scan.END or not scanner.in_string
 
 
-TURNS = Turns(
+_TURNS = Turns(
+    "openai",
     start="<|start|>",
     message="<|message|>",
     ends=("<|end|>", "<|call|>", "<|return|>"),
@@ -64,4 +65,4 @@ TURNS = Turns(
     calls=_calls,
     ended=_ended,
 )
-STYLE = Style("openai", (), (), no_blocks, turns=TURNS)
+STYLE = Style("openai", (), (), no_blocks, turns=_TURNS)

@@ -83,4 +83,5 @@ STYLES = (
     _style("apertus", "<|tools_prefix|>", "<|tools_suffix|>", _apertus_calls),
     _style("cohere_command3", "<|START_ACTION|>", "<|END_ACTION|>", cohere_calls),
     _style("cohere_command4", "<|START_ACTION|>", "<|END_ACTION|>", cohere_calls),
+    Style("command_r_plus", (), ("Action:",), _opener(("Action:",), "\0", cohere_calls)),
 )

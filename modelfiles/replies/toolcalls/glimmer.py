@@ -1,0 +1,64 @@
+"""Messages to oneself, to the user or to a tool, with the calls as XML: Muse Glimmer."""
+
+import re
+
+from modelfiles.messages import ToolCall
+from modelfiles.replies.blocks import Style, no_blocks
+from modelfiles.replies.buffered import Found
+from modelfiles.replies.cursor import Cursor, Cut, Unended
+from modelfiles.replies.declared import DeclaredTools
+from modelfiles.replies.json_calls import NoCall
+from modelfiles.replies.toolcalls.attributes import Tags, grammar
+from modelfiles.replies.turns import Header, Turns
+
+_RECIPIENT = re.compile(r"\bto=(\S+)")
+_TAGS = Tags(
+    ("<atem:function_calls>",),
+    ("</atem:function_calls>",),
+    "<atem:invoke",
+    "</atem:invoke>",
+    "<atem:parameter",
+    "</atem:parameter>",
+)
+_read = grammar(_TAGS)
+
+
+def _header(text: str, tools: DeclaredTools) -> Header:
+    recipient = _RECIPIENT.search(text)
+    if recipient is None or recipient[1] == "user":
+        return Header("user")
+    return Header("self") if recipient[1] == "self" else Header("tool", recipient[1])
+
+
+def _calls(name: str, body: str, tools: DeclaredTools) -> list[ToolCall]:
+    found = Found(Cursor(body.strip(), final=True), tools)
+    try:
+        _read(found)
+    except (Cut, Unended) as error:
+        raise NoCall(str(error)) from error
+    if not found.calls or found.failed or not found.cursor.ended:
+        raise NoCall(found.reason or f"no call in the message to {name!r}")
+    return found.calls
+
+
+def _ended(body: str) -> bool:
+    """A mark inside a value that is open belongs to the value."""
+    return body.count(_TAGS.parameter) <= body.count(_TAGS.parameter_end)
+
+
+STYLE = Style(
+    "glimmer",
+    (),
+    (),
+    no_blocks,
+    turns=Turns(
+        "glimmer",
+        start="<|start|>",
+        message="<|message|>",
+        ends=("<|eom|>", "<|eot|>"),
+        begins=("to=",),
+        header=_header,
+        calls=_calls,
+        ended=_ended,
+    ),
+)
