@@ -13,8 +13,9 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from mirrors import serve
-from shim import describing, middleware, reranking
+from shim import describing, envelopes, middleware, reranking
 from shim.ollama import routes as ollama
+from shim.openai import routes as openai
 from shim.origins import Hosts, Origins
 from shim.services import Services
 from shim.settings import Settings
@@ -34,6 +35,7 @@ def build_app(services: Services) -> web.Application:
     app.on_response_prepare.append(middleware.cors_headers(origins))
     app.on_response_prepare.append(_name_the_server(f"shim/{own_version()}"))
     app.add_routes([*ollama.routes(services), *describing.routes()])
+    app.add_routes(openai.routes(services))
     app.add_routes(reranking.routes(services.rerank, services.threads))
     if settings.serve_store:
         app.add_routes(serve.routes(StoreShelf(services.store)))
@@ -46,6 +48,7 @@ def _middlewares(settings: Settings, origins: Origins) -> Iterable[Middleware]:
     if settings.host.is_loopback:
         yield middleware.host_check(Hosts(socket.gethostname(), _interface_addresses()))
     yield middleware.errors_as_answers
+    yield envelopes.in_their_dialect
     if settings.api_keys:
         yield middleware.api_keys(settings.api_keys)
 

@@ -9,6 +9,7 @@ from modelfiles.templates.go_prompt import GoPrompt
 from runtime.lease import Lease
 from shim.admission import Admitted, check_images, check_renderer, check_request
 from shim.errors import bad_request
+from shim.forced_calls import STYLE, forced
 from shim.generation import Generations, Outcome, Prompt, Settled
 from shim.prompt import merge_messages
 from shim.requests import ChatRequest
@@ -47,13 +48,16 @@ class ChatService:
         rendered = await shared.render(lease, admitted, template, messages, request.tools)
         if rendered.dropped:
             LOG.info("%s: %d old messages left out, to fit the context", request.model, rendered.dropped)
+        tags, must_call = admitted.tags(template), request.must_call
         prompt = Prompt(
             rendered.text,
             rendered.ids,
             fixed=not isinstance(template, GoPrompt),
-            tags=admitted.tags(template),
-            style=admitted.style(template, request.tools),
+            # Messages with headers cannot hold a forced call, which is bare JSON.
+            tags=None if must_call and tags and tags.turns else tags,
+            style=STYLE if must_call else admitted.style(template, request.tools),
             tools=request.tools,
+            constraint=forced(must_call) if must_call else None,
             stops=shared.stops(template),
         )
         return await shared.reply(lease, admitted, prompt)

@@ -7,6 +7,7 @@ from aiohttp import web
 from shim.framing import encoded_answer
 from shim.gojson import encode
 from shim.ollama.described import OPERATIONS
+from shim.openai import described as openai
 from shim.openapi import Operation, answer_with, describe
 from shim.reranking import PATHS, RERANK
 from shim.versions import API_VERSION
@@ -22,7 +23,7 @@ def operations() -> tuple[Operation, ...]:
         Operation("POST", path, "How well texts answer a question", RERANK, ranked, examples=(_PAIR,))
         for path in PATHS
     ]
-    return (*OPERATIONS, *ranking, Operation("GET", PATH, "This description"))
+    return (*OPERATIONS, *openai.OPERATIONS, *ranking, Operation("GET", PATH, "This description"))
 
 
 def routes() -> list[web.RouteDef]:

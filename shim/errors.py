@@ -3,6 +3,7 @@
 ShimError
 ├── SettingsError     an environment value or flag that cannot be honoured; ends the start of the server
 └── ApiError          an answer to one request: status, message, extra fields beside the message
+    └── ContextExceeded   a prompt that is too long
 
 Each dialect words its own body around an ApiError. Texts are those of Ollama, because clients match on them.
 Knows nothing of sockets, JSON or dialects.
@@ -39,6 +40,15 @@ class ApiError(ShimError):
         self.status = status
         self.message = message
         self.extra = extra
+
+
+class ContextExceeded(ApiError):
+    """A prompt of so many tokens does not fit into `limit`; dialects have their own words for it."""
+
+    def __init__(self, message: str, tokens: int, limit: int) -> None:
+        super().__init__(400, message)
+        self.tokens = tokens
+        self.limit = limit
 
 
 def bad_request(message: str) -> ApiError:

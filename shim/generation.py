@@ -6,6 +6,7 @@ Knows no dialect.
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 import string
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,7 +29,7 @@ from runtime.options import Constraint, LoadOptions, SamplingOptions
 from runtime.supervisor import LoadedModel, ModelSpec
 from shim.admission import Admitted, admit
 from shim.constraints import of_format
-from shim.errors import bad_request
+from shim.errors import ContextExceeded
 from shim.fitting import ContextFitter, Rendered, adds_special
 from shim.options import Merged, OptionDefaults
 from shim.reply import Reply, Task, exceeds_context
@@ -95,6 +96,7 @@ class Prompt:
     """A finished prompt. `ids` as in `shim.fitting.Rendered`; `fixed`: the engine must not shorten it.
 
     `tags`, `style` and `tools` say how the answer is read; `with_context` asks for the tokens of both.
+    `constraint` goes before what the request says about the answer's form.
     """
 
     text: str
@@ -105,6 +107,7 @@ class Prompt:
     tools: tuple[Tool, ...] = ()
     stops: Sequence[str] = ()
     with_context: bool = False
+    constraint: Constraint | None = None
 
 
 def new_call_id() -> str:
@@ -152,6 +155,8 @@ class Generations:
         self, request: Generation, target: Target, began_ns: int, *, purpose: str, tools: bool = False
     ) -> Admitted:
         """See `shim.admission.admit`."""
+        if request.think_if_able and request.think and "thinking" not in target.capabilities:
+            request = dataclasses.replace(request, think=None)
         return admit(request, target, self._defaults, began_ns, purpose=purpose, tools=tools)
 
     async def with_model(self, admitted: Admitted, answer: Callable[[Lease], Awaitable[Outcome]]) -> Outcome:
@@ -243,10 +248,9 @@ class Generations:
         if request.debug_render_only:
             return Shown(prompt.text)
         tokens = len(prompt.ids or ())
-        if prompt.fixed and tokens >= num_ctx:
-            raise bad_request(
-                exceeds_context(f"the prompt has {tokens} tokens, the context holds {num_ctx}")
-            )
+        if tokens >= num_ctx and (prompt.fixed or not request.truncate):
+            text = exceeds_context(f"the prompt has {tokens} tokens, the context holds {num_ctx}")
+            raise ContextExceeded(text, tokens, num_ctx)
         bos = (await self.special(lease, admitted)).bos
         inside = prompt.tags is not None and opens_thinking(prompt.text, prompt.tags)
         task = Task(
@@ -259,7 +263,12 @@ class Generations:
             logprobs=request.top_logprobs if request.logprobs else -1,
             with_context=prompt.with_context,
             prompt_tokens=tokens,
-            constraint=constraint_for(request.format, prompt.tags, admitted.thinking, inside=inside),
+            constraint=behind_thinking(
+                prompt.constraint or of_format(request.format) or request.constraint,
+                prompt.tags,
+                admitted.thinking,
+                inside=inside,
+            ),
         )
         reader = ReplyReader(prompt.tags, prompt.style, prompt.tools, inside=inside)
         return Reply(lease, task, reader, self._call_ids)
@@ -269,13 +278,13 @@ class Generations:
         return _FALLBACK_STOPS if template is self._fallback else ()
 
 
-def constraint_for(
-    structure: str, tags: ThinkingTags | None, thinking: Thinking, *, inside: bool
+def behind_thinking(
+    constraint: Constraint | None, tags: ThinkingTags | None, thinking: Thinking, *, inside: bool
 ) -> Constraint | None:
-    """What the answer must look like; thinking before it is free. ApiError."""
-    if tags is None or not (inside or thinking):
-        return of_format(structure)
-    return of_format(structure, tags.close, "" if inside else tags.open)
+    """What the answer must look like; thinking before it is free."""
+    if constraint is None or tags is None or not (inside or thinking):
+        return constraint
+    return replace(constraint, after=tags.close, opening="" if inside else tags.open)
 
 
 def _sampling(options: SamplingOptions, num_ctx: int, stops: Sequence[str]) -> SamplingOptions:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from modelfiles.messages import Message, Tool
 from modelfiles.templates.switches import Thinking
+from runtime.options import Constraint
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -21,13 +22,17 @@ class Generation:
 
     `model` is as the client wrote it. `think` None leaves it to the model. `keep_alive` is in seconds,
     negative for ever, None unset. `format` is the wanted structure as JSON text, empty for none.
+    `constraint` is another way to say what the answer must look like, and counts where there is no `format`.
+    `think_if_able`: thinking is asked for only of a model that can think, and of no other refused.
     `template_variables` go to the chat template. `truncate`: messages and prompts that do not fit may be
     shortened; `shift`: old tokens may be dropped while generating.
     """
 
     model: str
     think: Thinking = None
+    think_if_able: bool = False
     format: str = ""
+    constraint: Constraint | None = None
     options: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
     template_variables: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
     keep_alive: float | None = None
@@ -39,12 +44,24 @@ class Generation:
     debug_render_only: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Forced:
+    """A tool that the answer must call. `schema`: what its arguments follow, as the client wrote it."""
+
+    name: str
+    schema: Mapping[str, object] = field(default_factory=lambda: _NOTHING)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest(Generation):
-    """Answer these messages, perhaps by calling tools."""
+    """Answer these messages, perhaps by calling tools.
+
+    `must_call`: the answer has to be a call of one of these; empty leaves it to the model.
+    """
 
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
+    must_call: tuple[Forced, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,12 @@ import contextlib
 import math
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from modelfiles.messages import ToolCall
 from runtime.events import TokenLogprob
 from shim.bodykinds import Raw, read_keep_alive
 from shim.errors import bad_request
-from shim.events import Calls, Content, Done, Event, Metrics, Thinking
+from shim.events import Content, Done, Event, Metrics, Thinking
 from shim.gojson import encode, encode_string
 
 NowNs = Callable[[], int]
@@ -91,40 +90,6 @@ class EventLines:
                 else:
                     opening: Json = {"model": self._model, "created_at": self._stamps.next()}
                     yield encode(opening | self._item(event)) + b"\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """An answer that is not streamed."""
-
-    content: str
-    thinking: str
-    calls: tuple[ToolCall, ...]
-    logprobs: tuple[TokenLogprob, ...]
-    done: Done
-
-
-async def gather(events: AsyncGenerator[Event, None]) -> Whole:
-    """Read an answer to its end; closes `events`, and lets its errors pass."""
-    content: list[str] = []
-    thinking: list[str] = []
-    calls: list[ToolCall] = []
-    logprobs: list[TokenLogprob] = []
-    done = Done("stop")
-    async with contextlib.aclosing(events):
-        async for event in events:
-            match event:
-                case Content():
-                    content.append(event.text)
-                case Thinking():
-                    thinking.append(event.text)
-                case Calls():
-                    calls += event.calls
-                case Done():
-                    done = event
-                    continue
-            logprobs += event.logprobs
-    return Whole("".join(content), "".join(thinking), tuple(calls), tuple(logprobs), done)
 
 
 def done_fields(done: Done) -> Json:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 
 from modelfiles.messages import Message, ToolCall, tool_from_json
 from shim.events import Calls, Content, Done, Event, Thinking
+from shim.gathering import gather
 from shim.generation import Outcome, Settled, Shown
 from shim.ollama.answers import (
     EventLines,
@@ -14,7 +15,6 @@ from shim.ollama.answers import (
     calls_field,
     debug_field,
     done_fields,
-    gather,
     logprobs_field,
     metrics_fields,
     shared_fields,

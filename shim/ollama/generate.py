@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 
 from shim.events import Calls, Content, Done, Event, Thinking
+from shim.gathering import gather
 from shim.generation import Outcome, Settled, Shown
 from shim.ollama.answers import (
     EventLines,
@@ -13,7 +14,6 @@ from shim.ollama.answers import (
     calls_field,
     debug_field,
     done_fields,
-    gather,
     logprobs_field,
     metrics_fields,
     shared_fields,

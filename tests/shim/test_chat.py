@@ -17,7 +17,7 @@ from runtime.errors import GenerationFailed, WorkerDied
 from runtime.options import Constraint
 from shim.errors import ApiError, as_api_error
 from shim.events import Calls, Content, Thinking
-from shim.generation import Settled, Shown, constraint_for
+from shim.generation import Settled, Shown, behind_thinking
 from shim.reply import Reply
 from tests.modelfiles.gguf.building import DENSE, gguf
 from tests.modelfiles.store.packing import blob, pack
@@ -262,13 +262,14 @@ async def test_tool_results_reach_the_prompt(shared: Generating) -> None:
 
 
 async def test_a_structure_leaves_thinking_free() -> None:
-    assert constraint_for("", THINK, True, inside=True) is None
+    assert behind_thinking(None, THINK, True, inside=True) is None
     at_once = Constraint("json")
-    assert constraint_for('"json"', None, None, inside=False) == at_once
-    assert constraint_for('"json"', THINK, False, inside=False) == at_once
-    assert constraint_for('"json"', THINK, True, inside=True) == Constraint("json", after="</think>")
+    assert behind_thinking(Constraint("json"), None, None, inside=False) == at_once
+    assert behind_thinking(Constraint("json"), THINK, False, inside=False) == at_once
+    behind = Constraint("json", after="</think>")
+    assert behind_thinking(Constraint("json"), THINK, True, inside=True) == behind
     opened = Constraint("json", after="</think>", opening="<think>")
-    assert constraint_for('"json"', THINK, True, inside=False) == opened
+    assert behind_thinking(Constraint("json"), THINK, True, inside=False) == opened
 
 
 async def test_models_without_any_template_get_chatml(shared: Generating) -> None:
