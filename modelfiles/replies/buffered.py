@@ -4,6 +4,7 @@ It is run where a closing mark has come, and now and then before, so that text w
 not held for long. The work that this may take is limited to a multiple of the text's length.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -68,17 +69,15 @@ class BufferedReader:
         self._length = 0
         self._spent = 0
         self._look_at = 0
-        self._overlap = max(map(len, closers), default=1) - 1
-        self._tail = ""
+        self._overlap = max(map(len, closers), default=0)
+        ends = "".join({closer[-1] for closer in closers})
+        self._may_end = re.compile(f"[{re.escape(ends)}]" if ends else r"(?!)").search
 
     def feed(self, text: str) -> Verdict | None:
         """As every BlockReader."""
         self._parts.append(text)
         self._length += len(text)
-        recent = self._tail + text
-        self._tail = recent[-self._overlap :] if self._overlap else ""
-        closed = any(closer in recent for closer in self._closers)
-        if self._length < self._look_at and not (closed and self._may_spend()):
+        if self._length < self._look_at and not (self._may_end(text) and self._closed(text)):
             return None
         self._look_at = max(self._length + _FIRST_LOOK, self._length * 3 // 2)
         return self._read(final=False)
@@ -87,6 +86,11 @@ class BufferedReader:
         """As every BlockReader."""
         verdict = self._read(final=True)
         return verdict or Verdict((), "".join(self._parts), "", "the block does not end")
+
+    def _closed(self, text: str) -> bool:
+        """Whether a closing mark has just come, and looking at it is worth the work."""
+        recent = "".join(self._parts[-self._overlap :])[-self._overlap - len(text) :]
+        return any(closer in recent for closer in self._closers) and self._may_spend()
 
     def _may_spend(self) -> bool:
         return self._spent <= _MOST_READINGS * self._length + _ALLOWANCE

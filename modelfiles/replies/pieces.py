@@ -1,20 +1,19 @@
 """What a reply is made of, beside `modelfiles.messages.ToolCall`."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from modelfiles.messages import ToolCall
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True, gc=False):
     """Text for the user."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Thinking:
+class Thinking(Struct, frozen=True, gc=False):
     """Text that the model wrote for itself."""
 
     text: str

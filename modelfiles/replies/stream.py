@@ -56,6 +56,7 @@ class ReplyReader:
         drafts = isinstance(style, Style) and tags and tools
         self._draft = _Draft(_scanner(style, tools, starts=False)) if style and drafts else None
         self._dropper = MarkDropper(tags.dropped) if tags and tags.dropped else None
+        self._direct = False  # whether only calls are still to be looked for
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -65,6 +66,8 @@ class ReplyReader:
 
     def feed(self, text: str) -> list[Piece]:
         """What is certain after `text` has been written too."""
+        if self._direct:
+            return self._content(text)
         if self._turns is not None:
             return self._turns.feed(text)
         if self._splitter is None:
@@ -73,6 +76,7 @@ class ReplyReader:
         if self._draft and self._splitter.past_thinking:
             # Where content followed the closing tag at once, it has been flushed in front of it already.
             pieces += self._draft.as_thinking()
+        self._direct = self._splitter.in_content and self._dropper is None
         return self._dropped(pieces)
 
     def finish(self) -> list[Piece]:
@@ -120,7 +124,8 @@ class ReplyReader:
     def _content(self, text: str) -> list[Piece]:
         if self._calls is None:
             return [Content(text)] if text else []
-        return _pieces(self._calls.feed(text))
+        found = self._calls.feed(text)
+        return _pieces(found) if found else []
 
 
 def _scanner(style: Style | GenericStyle, tools: tuple[Tool, ...], *, starts: bool = True) -> Scanner:

@@ -55,6 +55,11 @@ class ThinkingSplitter:
         """Whether no more thinking can come."""
         return self._state in (_State.CLOSED, _State.CONTENT)
 
+    @property
+    def in_content(self) -> bool:
+        """Whether all that comes is content, as it is."""
+        return self._state is _State.CONTENT
+
     def feed(self, text: str) -> list[Part]:
         """What is certain after `text` has been written too."""
         parts: list[Part] = []

@@ -6,6 +6,7 @@ stays in the content as it was written. Texts to the user are passed on unchange
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -67,11 +68,18 @@ class TurnReader:
         self._sent: set[type] = set()  # kinds of text that were sent in earlier messages
         self._fresh = True  # whether nothing of this message was sent
         self._final = False
+        self._shown = False
+        marks = (*turns.ends, turns.start)
+        self._hint = re.compile("|".join(re.escape(mark[0]) for mark in marks)).search
 
     def feed(self, text: str) -> list[Piece]:
         """What is certain after `text` has been written too."""
+        text = self._held + text
+        if self._shown and not self._hint(text):
+            self._held = ""
+            return [Content(text)] if text else []
         pieces: list[Piece] = []
-        rest: str | None = self._held + text
+        rest: str | None = text
         self._held = ""
         while rest:
             if self._state is _State.BETWEEN:
@@ -82,6 +90,8 @@ class TurnReader:
                 rest = self._in_call(rest, pieces)
             else:
                 rest = self._in_text(rest, pieces)
+        # Within a text to the user, only the first letters of marks can end it.
+        self._shown = self._state is _State.BODY and self._to.to == "user" and not self._fresh
         return pieces
 
     def finish(self) -> list[Piece]:
