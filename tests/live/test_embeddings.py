@@ -135,9 +135,9 @@ def test_dimensions_and_the_older_endpoint(start_server: StartServer, dense_gguf
     assert status == 200
     assert cosine(np.array(legacy["embedding"]), whole) > 0.999999
     assert np.linalg.norm(legacy["embedding"]) > 2  # not of length 1
-    client = server.client()
-    assert len(client.embed("dense", ["a", "b"]).embeddings) == 2
-    assert len(client.embeddings("dense", "a cat").embedding) == 576
+    with server.client() as client:
+        assert len(client.embed("dense", ["a", "b"]).embeddings) == 2
+        assert len(client.embeddings("dense", "a cat").embedding) == 576
 
 
 def test_embeddings_beside_a_stream(start_server: StartServer, dense_gguf: Path) -> None:
