@@ -35,6 +35,7 @@ from shim.options import Merged, OptionDefaults
 from shim.reply import Reply, Task, exceeds_context
 from shim.requests import Generation
 from shim.resolve import Resolver, Target
+from shim.tally import ReplyTally
 
 _ID_CHARACTERS = string.ascii_lowercase + string.digits
 _MOST_CONTEXTS = 10  # no answer is longer than so many times the context
@@ -144,6 +145,7 @@ class Generations:
         self._call_ids = call_ids
         self._fallback = ChatTemplate(FALLBACK_SOURCE)
         self._special: dict[str, Special] = {}
+        self.tally = ReplyTally()
 
     async def unload(self, target: Target) -> Settled:
         """Let the model go when it is idle."""
@@ -269,9 +271,11 @@ class Generations:
                 admitted.thinking,
                 inside=inside,
             ),
+            model=admitted.target.package.name.display,
+            thinking_off=admitted.thinking is False,
         )
         reader = ReplyReader(prompt.tags, prompt.style, prompt.tools, inside=inside)
-        return Reply(lease, task, reader, self._call_ids)
+        return Reply(lease, task, reader, self._call_ids, self.tally)
 
     def stops(self, template: PromptTemplate) -> Sequence[str]:
         """What ends an answer beside the model's own tokens."""

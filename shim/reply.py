@@ -19,6 +19,7 @@ from runtime.events import EngineInfo, Finished, Token, TokenLogprob
 from runtime.options import Constraint, SamplingOptions
 from shim.errors import ApiError, bad_request, server_error
 from shim.events import Calls, Content, Done, Event, Metrics, Thinking
+from shim.tally import ReplyTally
 
 LOG = logging.getLogger("shim.reply")
 
@@ -61,6 +62,7 @@ class Task:
     """What the engine is to do and the answer must tell. `began_ns`: when the request came, monotonic.
 
     As in Ollama, a prompt that is too long is shortened only where `shift` allows it as well as `truncate`.
+    `model` is its name for the log; `thinking_off`: it was told not to think.
     """
 
     prompt: str | list[int]
@@ -73,19 +75,27 @@ class Task:
     with_context: bool = False
     prompt_tokens: int = 0
     constraint: Constraint | None = None
+    model: str = ""
+    thinking_off: bool = False
 
 
 class Reply:
     """One answer. Iterate `events()` once, or `close()` it without."""
 
     def __init__(
-        self, model: LoadedModel, task: Task, reader: ReplyReader, new_call_id: Callable[[], str]
+        self,
+        model: LoadedModel,
+        task: Task,
+        reader: ReplyReader,
+        new_call_id: Callable[[], str],
+        tally: ReplyTally | None = None,
     ) -> None:
         self._model = model
         self._task = task
         self._reader = reader
         self._new_call_id = new_call_id
         self._calls = 0
+        self._tally = tally or ReplyTally()
 
     def close(self) -> None:
         """Give the model back."""
@@ -112,6 +122,7 @@ class Reply:
         finally:
             await source.aclose()
             self._model.release()
+            self._tally.add(self._calls, self._reader.failures)
             for failure in self._reader.failures:
                 LOG.info("text that looks like a tool call stays text: %s", failure)
 
@@ -148,10 +159,18 @@ class Reply:
         if isinstance(piece, pieces.Content):
             return Content(piece.text, logprobs)
         if isinstance(piece, pieces.Thinking):
+            self._note_thinking()
             return Thinking(piece.text, logprobs)
-        call = replace(piece, id=self._new_call_id(), index=self._calls)
+        # Some families' templates read their own ids back.
+        call = replace(piece, id=piece.id or self._new_call_id(), index=self._calls)
         self._calls += 1
         return Calls((call,), logprobs)
+
+    def _note_thinking(self) -> None:
+        if self._task.thinking_off and self._tally.first_to_think(self._task.model):
+            LOG.warning(
+                "%s thinks although it was told not to: its family cannot switch that off", self._task.model
+            )
 
     def _done(self, end: Finished) -> Done:
         if end.reason == "cancelled":

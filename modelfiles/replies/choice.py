@@ -3,6 +3,7 @@
 In names, `_`, `-` and `.` are the same and case does not matter. Pure.
 """
 
+import difflib
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -82,8 +83,10 @@ def _check(parameter: str, parameters: Mapping[str, object], known: Iterable[str
     allowed = {_plain(name) for name in (*_DETECT, *_OFF, *known)}
     if _plain(str(value)) not in allowed:
         names = ", ".join(sorted(known))
+        close = difflib.get_close_matches(str(value).strip().lower(), (*_DETECT, *_OFF, *known), n=1)
+        suggestion = f"did you mean {close[0]}? " if close else ""
         raise ParameterError(
-            f"unknown {parameter} '{value}': must be auto, none or one of the parsers {names}"
+            f"unknown {parameter} '{value}': {suggestion}must be auto, none or one of the parsers {names}"
         )
 
 

@@ -17,6 +17,7 @@ from runtime.options import Constraint, SamplingOptions
 from shim.errors import ApiError
 from shim.events import Calls, Content, Done, Event, Thinking
 from shim.reply import MOST_REPEATS, Reply, Task
+from shim.tally import ReplyTally
 
 INFO = EngineInfo(
     num_ctx=64,
@@ -127,6 +128,36 @@ async def test_calls_get_ids_and_numbers() -> None:
     )
     calls = [event.calls for event in found if isinstance(event, Calls)]
     assert [(call.id, call.index, call.name) for (call,) in calls] == [("id0", 0, "f"), ("id1", 1, "f")]
+
+
+async def test_ids_of_families_that_read_them_back_are_kept() -> None:
+    text = "<|tool_call_begin|>functions.f:7<|tool_call_argument_begin|>{}<|tool_call_end|>"
+    found = await events(reply(Scripted(token(text), END), ReplyReader(None, STYLES["kimi_k2"], TOOLS)))
+    assert [call.id for event in found if isinstance(event, Calls) for call in event.calls] == [
+        "functions.f:7"
+    ]
+
+
+async def test_calls_and_failures_are_counted() -> None:
+    tally = ReplyTally()
+    blocks = ('{"name": "f"}', '{"name": "g"}', '{"name": "f", "arguments": [1]}', "{name}")
+    text = "".join(f"<tool_call>{block}</tool_call>" for block in blocks)
+    reader = ReplyReader(None, STYLES["hermes"], TOOLS)
+    await events(Reply(Scripted(token(text), END), Task("", SamplingOptions(), 0), reader, str, tally))
+    assert tally.calls == 1
+    assert tally.failed == {"syntax": 1, "name": 1, "arguments": 1}
+
+
+async def test_thinking_that_was_switched_off_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    tally = ReplyTally()
+    task = Task("", SamplingOptions(), 0, model="m", thinking_off=True)
+    for _ in range(2):
+        thinking = Scripted(token("<think>hm</think>ok"), END)
+        found = await events(Reply(thinking, task, ReplyReader(THINK), str, tally))
+        assert found[:-1] == [Thinking("hm"), Content("ok")]
+    assert [record.getMessage() for record in caplog.records] == [
+        "m thinks although it was told not to: its family cannot switch that off"
+    ]
 
 
 async def test_log_probabilities_stay_with_their_item() -> None:

@@ -55,7 +55,7 @@ def test_known_parsers_pass(value: str | None) -> None:
 
 
 def test_unknown_parsers_are_refused_with_those_that_are_known() -> None:
-    with pytest.raises(ParameterError, match=r"unknown tool_call_parser 'hermit': .* hermes, .* qwen3_coder"):
+    with pytest.raises(ParameterError, match=r"'hermit': did you mean hermes\? .* hermes, .* qwen3_coder"):
         check_parsers({"tool_call_parser": "hermit"})
     with pytest.raises(ParameterError, match=r"unknown reasoning_parser 'x': .* deepseek_r1, .* qwen3"):
         check_parsers({"reasoning_parser": "x"})
