@@ -14,6 +14,7 @@ from aiohttp.typedefs import Middleware
 
 from mirrors import serve
 from shim import describing, envelopes, middleware, reranking
+from shim.anthropic import routes as anthropic
 from shim.ollama import routes as ollama
 from shim.openai import routes as openai
 from shim.origins import Hosts, Origins
@@ -36,6 +37,7 @@ def build_app(services: Services) -> web.Application:
     app.on_response_prepare.append(_name_the_server(f"shim/{own_version()}"))
     app.add_routes([*ollama.routes(services), *describing.routes()])
     app.add_routes(openai.routes(services))
+    app.add_routes(anthropic.routes(services))
     app.add_routes(reranking.routes(services.rerank, services.threads))
     if settings.serve_store:
         app.add_routes(serve.routes(StoreShelf(services.store)))

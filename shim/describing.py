@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from shim.anthropic import described as anthropic
 from shim.framing import encoded_answer
 from shim.gojson import encode
 from shim.ollama.described import OPERATIONS
@@ -23,7 +24,8 @@ def operations() -> tuple[Operation, ...]:
         Operation("POST", path, "How well texts answer a question", RERANK, ranked, examples=(_PAIR,))
         for path in PATHS
     ]
-    return (*OPERATIONS, *openai.OPERATIONS, *ranking, Operation("GET", PATH, "This description"))
+    described = (*OPERATIONS, *openai.OPERATIONS, *anthropic.OPERATIONS, *ranking)
+    return (*described, Operation("GET", PATH, "This description"))
 
 
 def routes() -> list[web.RouteDef]:

@@ -9,18 +9,16 @@ from __future__ import annotations
 from aiohttp import web
 
 from shim import sse
-from shim.bodies import Struct, decode
 from shim.embedding import as_bad_request
 from shim.envelopes import openai_error
-from shim.errors import ApiError, bad_request, body_too_large, model_not_found
+from shim.errors import ApiError, bad_request, model_not_found
 from shim.framing import encoded_answer, json_answer
 from shim.generation import Settled
 from shim.gojson import encode
 from shim.openai import answers, chat, completions, embeddings, fields, models
+from shim.reading_bodies import read_body
 from shim.services import Services
 from shim.several import first_call_only, opened
-
-_QUICK_BODY_BYTES = 1 << 20  # what is decoded on the event loop; larger bodies would hold it up
 
 
 def routes(services: Services) -> list[web.RouteDef]:
@@ -64,7 +62,7 @@ class _OpenAI:
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
         """An answer to messages."""
-        asked = chat.asked(await self._body(request, fields.CHAT))
+        asked = chat.asked(await read_body(request, fields.CHAT, self._threads))
         async with opened(asked.requests(), self._chat.open) as replies:
             if isinstance(replies, Settled):
                 raise bad_request("[] is too short - 'messages'")
@@ -77,7 +75,7 @@ class _OpenAI:
 
     async def completions(self, request: web.Request) -> web.StreamResponse:
         """Prompts and how they go on."""
-        made = completions.asked(await self._body(request, fields.COMPLETION))
+        made = completions.asked(await read_body(request, fields.COMPLETION, self._threads))
         async with opened(made.requests, self._completion.open) as replies:
             if isinstance(replies, Settled):
                 return json_answer(completions.settled(made, replies))
@@ -88,7 +86,7 @@ class _OpenAI:
 
     async def embeddings(self, request: web.Request) -> web.Response:
         """A vector for every text."""
-        body = await self._body(request, fields.EMBEDDINGS)
+        body = await read_body(request, fields.EMBEDDINGS, self._threads)
         asked = embeddings.embed_request(body)
         try:
             found = await self._embeddings.embed(
@@ -97,12 +95,3 @@ class _OpenAI:
         except Exception as error:
             raise as_bad_request(error) or error from error
         return encoded_answer(encode(embeddings.answer(body, asked, found)))
-
-    async def _body(self, request: web.Request, shape: Struct) -> dict[str, object]:
-        """The decoded body, whatever its Content-Type says it is. ApiError."""
-        if (request.content_length or 0) > request.client_max_size:
-            raise body_too_large()  # before it is read
-        data = await request.read()
-        if len(data) <= _QUICK_BODY_BYTES:
-            return decode(data, shape)
-        return await self._threads.run(decode, data, shape)

@@ -13,7 +13,7 @@ from aiohttp import ClientTimeout
 from tests.shim.serving import CAPABLE, serving
 
 DATA = Path(__file__).parents[1] / "data" / "client_requests.jsonl"
-SPOKEN = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/models")
+SPOKEN = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/models", "/v1/messages")
 CASES = [case for case in map(json.loads, DATA.read_text().splitlines()) if case["path"].startswith(SPOKEN)]
 IMAGES = ("oai-chat-image", "ant-image-cache")  # which no model can look at yet
 
