@@ -15,12 +15,9 @@ tells of when the power fails. That is why it carries their checksum: it is chec
 import json
 import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeGuard
 
 from mirrors.parts import Spans
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
 
 VERSION = 1
 
@@ -166,5 +163,5 @@ def _object(line: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _is_offset(value: Any) -> "TypeIs[int]":
+def _is_offset(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
