@@ -37,14 +37,15 @@ def test_01_a_client_that_goes_away_frees_its_slot(start_server: StartServer, de
     server.create("dense", dense_gguf)
     one = generate("dense", "Hello", num_predict=1, num_ctx=4096)
     ask(server, one)
-    alone, worker = seconds_of(server, one), server.worker()
+    worker = server.worker()
     for round_ in range(20):
         job = long_job("dense") if round_ % 2 else chat("dense", "Tell me a very long story.", stream=True)
         stream = server.stream("/api/generate" if round_ % 2 else "/api/chat", job)
         for _ in range(3):
             next(stream)
         stream.close()
-        assert seconds_of(server, one) < max(2, 1 + 2 * alone)
+        # On an idle machine it takes a fraction of a second; the abandoned job would take minutes.
+        assert seconds_of(server, one) < 15
     wait_until(lambda: worker.cpu_percent(0.5) < 10, 5, "the worker is idle")
     assert [found.pid for found in server.workers()] == [worker.pid]
     assert [model["name"] for model in server.loaded()] == ["dense:latest"]
