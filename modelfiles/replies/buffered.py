@@ -68,7 +68,7 @@ class BufferedReader:
         self._parts: list[str] = []
         self._length = 0
         self._spent = 0
-        self._look_at = 0
+        self._look_at = _FIRST_LOOK
         self._overlap = max(map(len, closers), default=0)
         ends = "".join({closer[-1] for closer in closers})
         self._may_end = re.compile(f"[{re.escape(ends)}]" if ends else r"(?!)").search
