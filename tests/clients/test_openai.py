@@ -1,4 +1,4 @@
-"""The official Python client of OpenAI's API: a loop with a tool, streams, forced calls, structure, vectors."""
+"""The official Python client of OpenAI's API: a loop with a tool, streams, forced calls, vectors."""
 
 from __future__ import annotations
 
@@ -89,16 +89,16 @@ def test_a_small_model_calls_a_tool_when_it_has_to(capable_client: openai.OpenAI
     schema = WEATHER["function"]["parameters"]
     valid = validator_for(schema)
     called = 0
+    # Plain objects are what people send.
+    asked: dict[str, Any] = {
+        "messages": [{"role": "user", "content": "What is the weather in Paris?"}],
+        "tools": [WEATHER],
+        "tool_choice": "required",
+        "temperature": 1.0,
+        "max_tokens": 120,
+    }
     for seed in range(5):
-        answer = capable_client.chat.completions.create(
-            model="caller",
-            messages=[{"role": "user", "content": "What is the weather in Paris?"}],
-            tools=[WEATHER],  # type: ignore[list-item]  # as above
-            tool_choice="required",
-            temperature=1.0,
-            seed=seed,
-            max_tokens=120,
-        )
+        answer = capable_client.chat.completions.create(model="caller", seed=seed, **asked)
         choice = answer.choices[0]
         if choice.finish_reason == "length":
             continue  # a text that never ended; the schema does not bound it
@@ -142,7 +142,11 @@ def test_vectors_come_in_both_encodings(real_client: openai.OpenAI) -> None:
 def test_a_seed_gives_the_same_answer_again(real_client: openai.OpenAI) -> None:
     def once() -> list[str | None]:
         answer = real_client.chat.completions.create(
-            model="dense", messages=[{"role": "user", "content": "Tell me a story"}], seed=7, n=2, max_tokens=12
+            model="dense",
+            messages=[{"role": "user", "content": "Tell me a story"}],
+            seed=7,
+            n=2,
+            max_tokens=12,
         )
         return [choice.message.content for choice in answer.choices]
 
