@@ -25,7 +25,7 @@ class _Row:
 
 
 _CALL = "<tool_call>"
-_ROWS = (
+ROWS = (
     _Row("apertus", any_of=("<|tools_prefix|>", "<|inner_prefix|>")),
     _Row("gemma4", any_of=("<|tool_call>call:", "<|channel>")),
     _Row("openai", ("<|channel|>", "<|message|>", "analysis")),
@@ -84,4 +84,4 @@ _ROWS = (
 
 def style_shown(source: str) -> str | None:
     """The name of the style that the template `source` shows, if it shows one."""
-    return next((row.style for row in _ROWS if row.fits(source)), None)
+    return next((row.style for row in ROWS if row.fits(source)), None)

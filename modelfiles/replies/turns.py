@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Literal
+from typing import Literal, Protocol
 
 from modelfiles.messages import Tool, ToolCall
 from modelfiles.replies.declared import DeclaredTools
@@ -29,12 +29,23 @@ class Header:
     name: str = ""
 
 
+class Body(Protocol):
+    """Follows what is written to a tool, to tell an end mark from the same letters in a text."""
+
+    def add(self, text: str) -> None:
+        """So it goes on."""
+        ...
+
+    def ends(self) -> bool:
+        """Whether a mark here would be the end."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Turns:
     """A dialect. `begins`: with what a header may begin where the prompt has written `start` already.
 
-    `calls` makes calls of a name and a body, and raises NoCall; `ended` tells whether an end mark behind a
-    body to a tool is really its end, and not part of a text in it.
+    `calls` makes calls of a name and a body, and raises NoCall; `body` is made for each one to a tool.
     """
 
     name: str
@@ -44,7 +55,7 @@ class Turns:
     begins: tuple[str, ...]
     header: Callable[[str, DeclaredTools], Header]
     calls: Callable[[str, str, DeclaredTools], list[ToolCall]]
-    ended: Callable[[str], bool]
+    body: Callable[[], Body]
 
 
 class _State(Enum):
@@ -65,6 +76,7 @@ class TurnReader:
         self._header = ""
         self._held = ""
         self._body: list[str] = []  # of a call
+        self._follows = turns.body()
         self._sent: set[type] = set()  # kinds of text that were sent in earlier messages
         self._fresh = True  # whether nothing of this message was sent
         self._final = False
@@ -171,22 +183,27 @@ class TurnReader:
         end, mark = _first(text, marks)
         if end < 0:
             held = 0 if self._final else unfinished(text, marks)
-            self._body.append(text[: len(text) - held])
+            self._add(text[: len(text) - held])
             self._held = text[len(text) - held :]
             return None
-        self._body.append(text[:end])
+        self._add(text[:end])
         behind = end + len(mark)
-        if not self._turns.ended("".join(self._body)):
-            self._body.append(mark)
+        if not self._follows.ends():
+            self._add(mark)
             return text[behind:]
         if mark == self._turns.start:
             mark, behind = "", end
         self._called(mark, pieces)
         return text[behind:]
 
+    def _add(self, text: str) -> None:
+        self._body.append(text)
+        self._follows.add(text)
+
     def _called(self, mark: str, pieces: list[Piece]) -> None:
         body = "".join(self._body)
         self._body.clear()
+        self._follows = self._turns.body()
         try:
             pieces += self._turns.calls(self._to.name, body, self._tools)
         except NoCall as error:

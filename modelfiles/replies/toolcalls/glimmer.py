@@ -41,9 +41,23 @@ def _calls(name: str, body: str, tools: DeclaredTools) -> list[ToolCall]:
     return found.calls
 
 
-def _ended(body: str) -> bool:
+class _XmlBody:
     """A mark inside a value that is open belongs to the value."""
-    return body.count(_TAGS.parameter) <= body.count(_TAGS.parameter_end)
+
+    def __init__(self) -> None:
+        self._open = 0
+        self._tails = {_TAGS.parameter: "", _TAGS.parameter_end: ""}
+
+    def add(self, text: str) -> None:
+        """As every Body."""
+        for tag, step in ((_TAGS.parameter, 1), (_TAGS.parameter_end, -1)):
+            recent = self._tails[tag] + text
+            self._open += step * recent.count(tag)
+            self._tails[tag] = recent[1 - len(tag) :]
+
+    def ends(self) -> bool:
+        """As every Body."""
+        return self._open <= 0
 
 
 STYLE = Style(
@@ -59,6 +73,6 @@ STYLE = Style(
         begins=("to=",),
         header=_header,
         calls=_calls,
-        ended=_ended,
+        body=_XmlBody,
     ),
 )

@@ -4,6 +4,7 @@ Values are written as they are; the tool's schema says what they mean. A value m
 the closing tag after which a key, the call's end or nothing follows.
 """
 
+import re
 from dataclasses import dataclass
 
 from modelfiles.replies.argument_types import typed
@@ -12,6 +13,7 @@ from modelfiles.replies.cursor import Cursor, Cut, More, Unended
 from modelfiles.replies.json_calls import NoCall, calls_in
 
 _LONGEST_NAME = 200
+_PROSE = re.compile(r"\S+[ \t]+[^\s<]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,8 @@ def _name(found: Found, tags: Tags) -> str:
     stops = (*tags.after_name, *tags.key, *tags.end, "\n")
     ends = [at for stop in stops if (at := cursor.text.find(stop, cursor.at)) >= 0]
     end = min(ends, default=len(cursor.text))
-    if end - cursor.at > _LONGEST_NAME:
+    prose = _PROSE.match(cursor.text, cursor.at, end)
+    if end - cursor.at > _LONGEST_NAME or prose:
         raise Cut("no name follows the tag")
     if not ends and not cursor.final:
         raise More

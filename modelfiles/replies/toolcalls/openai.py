@@ -46,13 +46,31 @@ def _calls(name: str, body: str, tools: DeclaredTools) -> list[ToolCall]:
     return [ToolCall(declared, arguments_in(body) if body.strip() else {})]
 
 
-def _ended(body: str) -> bool:
-    start = body.lstrip()
-    if not start.startswith(("{", "[")):
-        return True
-    scanner = ValueScanner(_NO_CLOSER)
-    _, stop = scanner.scan(start)
-    return stop is Scan.END or not scanner.in_string
+class _JsonBody:
+    """A mark inside a string of the arguments belongs to the string."""
+
+    def __init__(self) -> None:
+        self._scanner = ValueScanner(_NO_CLOSER)
+        self._begun = False
+        self._over = False
+        self._unread = ""
+
+    def add(self, text: str) -> None:
+        """As every Body."""
+        text = self._unread + text
+        if not self._begun:
+            text = text.lstrip()
+            self._begun = bool(text)
+            self._over = self._begun and text[0] not in "{["
+        if not text or self._over:
+            return
+        end, stop = self._scanner.scan(text)
+        self._unread = text[end:]
+        self._over = stop is Scan.END
+
+    def ends(self) -> bool:
+        """As every Body."""
+        return self._over or not self._scanner.in_string
 
 
 _TURNS = Turns(
@@ -63,6 +81,6 @@ _TURNS = Turns(
     begins=("<|channel|>", "to=", "<|constrain|>"),
     header=_header,
     calls=_calls,
-    ended=_ended,
+    body=_JsonBody,
 )
 STYLE = Style("openai", (), (), no_blocks, turns=_TURNS)
