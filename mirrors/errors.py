@@ -6,6 +6,9 @@
     ├── BadAnswer         an answer that breaks the protocol, or whose sizes are absurd
     ├── NoChoice          none, or more than one, of a repository's files fits
     ├── PushFailed        a registry does not take a model
+    ├── BadImport         a path that holds nothing to import
+    ├── BadArchive        an archive that breaks the rules of `mirrors.archive`
+    │   └── CutArchive    one that ends too early
     └── DownloadFailed    a blob cannot be had; `reasons` has one line for each source
         ├── NotThere          no source has it
         ├── NotPermitted      sources have it and do not give it to us
@@ -41,6 +44,18 @@ class NoChoice(MirrorsError):
 
 class PushFailed(MirrorsError):
     """A registry does not take a model, or a part of it; the text has its words."""
+
+
+class BadImport(MirrorsError):
+    """A path that does not exist, cannot be read, or has no known layout."""
+
+
+class BadArchive(MirrorsError):
+    """An archive that is none of ours, is damaged, or would write where or what it must not."""
+
+
+class CutArchive(BadArchive):
+    """The archive ends before everything that its index promises."""
 
 
 class DownloadFailed(MirrorsError):
