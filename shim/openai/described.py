@@ -34,6 +34,14 @@ OPERATIONS = (
     ),
     Operation(
         "POST",
+        "/v1/responses",
+        "An answer to messages, as a list of items",
+        fields.RESPONSES,
+        _streamed("id", "object", "status", "model", "output", "usage"),
+        examples=({"model": "mymoe", "input": "Hello", "max_output_tokens": 8},),
+    ),
+    Operation(
+        "POST",
         "/v1/embeddings",
         "A vector for every text",
         fields.EMBEDDINGS,

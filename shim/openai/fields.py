@@ -56,6 +56,30 @@ COMPLETION = Struct(
     [*_GENERATION, Field("prompt", ANY), Field("suffix", STRING), Field("logprobs", INT)],
 )
 
+RESPONSES = Struct(
+    "ResponseRequest",
+    [
+        Field("model", STRING),
+        Field("input", ANY),
+        Field("instructions", STRING),
+        Field("max_output_tokens", INT),
+        Field("previous_response_id", STRING),
+        Field("store", BOOL),
+        Field("stream", BOOL),
+        Field("tools", _OBJECTS, empty_is_absent=True),
+        Field("tool_choice", ANY, empty_is_absent=True),
+        Field("parallel_tool_calls", BOOL),
+        Field("reasoning", _OBJECT, empty_is_absent=True),
+        Field("text", _OBJECT, empty_is_absent=True),
+        Field("truncation", ANY),
+        Field("metadata", _OBJECT, empty_is_absent=True),
+        Field("chat_template_kwargs", _OBJECT, empty_is_absent=True),
+        Field("extra_body", _OBJECT, empty_is_absent=True),
+        Field("keep_alive", KEEP_ALIVE, empty_is_absent=True),
+        *(Field(name, ANY, empty_is_absent=True) for name in SAMPLING),
+    ],
+)
+
 EMBEDDINGS = Struct(
     "EmbeddingRequest",
     [

@@ -6,6 +6,8 @@ pure modules beside this one.
 
 from __future__ import annotations
 
+from functools import partial
+
 from aiohttp import web
 
 from shim import sse
@@ -15,7 +17,8 @@ from shim.errors import ApiError, bad_request, model_not_found
 from shim.framing import encoded_answer, json_answer
 from shim.generation import Settled
 from shim.gojson import encode
-from shim.openai import answers, chat, completions, embeddings, fields, models
+from shim.openai import answers, chat, completions, embeddings, fields, models, response_events, responses
+from shim.openai.stored import StoredResponses
 from shim.reading_bodies import read_body
 from shim.services import Services
 from shim.several import first_call_only, opened
@@ -30,6 +33,7 @@ def routes(services: Services) -> list[web.RouteDef]:
         web.post("/v1/chat/completions", openai.chat),
         web.post("/v1/completions", openai.completions),
         web.post("/v1/embeddings", openai.embeddings),
+        web.post("/v1/responses", openai.responses),
     ]
 
 
@@ -48,6 +52,7 @@ class _OpenAI:
         self._chat = services.chat
         self._completion = services.completion
         self._embeddings = services.embeddings
+        self._stored = StoredResponses()
 
     async def models(self, request: web.Request) -> web.Response:
         """All models."""
@@ -72,6 +77,21 @@ class _OpenAI:
             if asked.request.stream:
                 return await sse.stream_events(request, answers.stream(asked, sources), failure)
             return json_answer(await answers.collect(asked, sources))
+
+    async def responses(self, request: web.Request) -> web.StreamResponse:
+        """An answer to messages, as a list of items."""
+        body = await read_body(request, fields.RESPONSES, self._threads)
+        asked = responses.asked(body, self._stored)
+        async with opened((asked.request,), self._chat.open) as replies:
+            if isinstance(replies, Settled):
+                raise bad_request("input must not be empty")
+            source = replies[0].events()
+            if not asked.parallel_calls:
+                source = first_call_only(source)
+            if asked.request.stream:
+                events = response_events.stream(asked, source, self._stored)
+                return await sse.stream_events(request, events, partial(response_events.failed, asked))
+            return json_answer(await response_events.collect(asked, source, self._stored))
 
     async def completions(self, request: web.Request) -> web.StreamResponse:
         """Prompts and how they go on."""

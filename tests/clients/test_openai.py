@@ -161,3 +161,19 @@ def test_models_and_completions(real_client: openai.OpenAI) -> None:
     answer = real_client.completions.create(model="dense", prompt="The sky is", max_tokens=4, temperature=0)
     assert answer.choices[0].text
     assert answer.choices[0].finish_reason == "length"
+
+
+def test_responses_are_read_item_by_item(scripted_client: openai.OpenAI) -> None:
+    tool: Any = {"type": "function", "strict": False, **WEATHER["function"]}
+    asked: dict[str, Any] = {"model": "capable", "tools": [tool], "reasoning": {"effort": "none"}}
+    with scripted_client.responses.stream(input=ASK_WEATHER, **asked) as stream:
+        for _ in stream:
+            pass
+        final = stream.get_final_response()
+    (call,) = final.output
+    assert call.type == "function_call"
+    assert json.loads(call.arguments) == {"city": "Zürich"}
+    output: Any = {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}
+    said: Any = {"role": "user", "content": say("It is sunny.")}
+    answer = scripted_client.responses.create(input=[output, said], previous_response_id=final.id, **asked)
+    assert answer.output_text == "It is sunny."
