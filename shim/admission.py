@@ -68,7 +68,9 @@ class Admitted:
             return None
         setting = self.options.reply.tool_call_parser
         builtin = parser_of(self.target.package, template.source)
-        style = choose_style(setting, template.source, builtin=builtin)
+        # A TEMPLATE always tells, if only what stands before the calls.
+        known = "" if isinstance(template, GoPrompt) else self.target.package.config.model_family
+        style = choose_style(setting, template.source, builtin=builtin, architecture=known)
         if style is not None or not is_detected(setting):
             return style
         if isinstance(template, GoPrompt):

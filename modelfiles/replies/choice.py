@@ -10,7 +10,7 @@ from typing import TypeVar
 from modelfiles.errors import ParameterError
 from modelfiles.replies.blocks import Style
 from modelfiles.replies.builtin import builtin_parser
-from modelfiles.replies.detection import style_shown
+from modelfiles.replies.detection import style_of_architecture, style_shown
 from modelfiles.replies.toolcalls import ALIASES, STYLES
 from modelfiles.templates.tags import REASONING_PARSERS, ThinkingTags, thinking_tags
 
@@ -26,11 +26,13 @@ def check_parsers(parameters: Mapping[str, object]) -> None:
     _check("reasoning_parser", parameters, REASONING_PARSERS)
 
 
-def choose_style(setting: str | None, template: str, *, builtin: str = "") -> Style | None:
+def choose_style(
+    setting: str | None, template: str, *, builtin: str = "", architecture: str = ""
+) -> Style | None:
     """How this model writes tool calls, or None if they are to stay text.
 
     `setting` is the value of `tool_call_parser`, `builtin` the parser that Ollama would use (`PARSER`), and
-    `template` the source of the chat template.
+    `template` the source of the chat template. Where that shows nothing, the `architecture` may tell.
     """
     name = (setting or "auto").lower()
     if name in _OFF:
@@ -39,8 +41,8 @@ def choose_style(setting: str | None, template: str, *, builtin: str = "") -> St
         return _style(name)
     parser = builtin_parser(builtin)
     if parser is None:
-        return (_style(builtin) if builtin else None) or _detected(template)
-    return None if parser.plain else _style(parser.style) or _detected(template)
+        return (_style(builtin) if builtin else None) or _detected(template, architecture)
+    return None if parser.plain else _style(parser.style) or _detected(template, architecture)
 
 
 def choose_tags(
@@ -71,8 +73,8 @@ def _style(name: str) -> Style | None:
     return found.get(_plain(name))
 
 
-def _detected(template: str) -> Style | None:
-    shown = style_shown(template)
+def _detected(template: str, architecture: str) -> Style | None:
+    shown = style_shown(template) or style_of_architecture(architecture)
     return STYLES.get(shown) if shown else None
 
 

@@ -85,3 +85,25 @@ ROWS = (
 def style_shown(source: str) -> str | None:
     """The name of the style that the template `source` shows, if it shows one."""
     return next((row.style for row in ROWS if row.fits(source)), None)
+
+
+# Beginnings of architectures' names as GGUF files and Ollama spell them; the first that fits counts.
+ARCHITECTURES = (
+    ("gptoss", "openai"), ("gpt-oss", "openai"), ("gemma4", "gemma4"), ("qwen35", "qwen3_coder"),
+    ("nemotron_h", "qwen3_coder"), ("step35", "qwen3_coder"), ("mimo2", "qwen3_coder"),
+    ("qwen2", "hermes"), ("qwen3", "hermes"), ("llama4", "llama4_pythonic"), ("mistral", "mistral"),
+    ("deepseek32", "deepseek_v32"), ("deepseek4", "deepseek_v4"), ("deepseek2", "deepseek_v3"),
+    ("glm4moelite", "glm47"), ("glm-dsa", "glm47"), ("glm4moe", "glm45"), ("minimax-m3", "minimax_m3"),
+    ("minimax-m2", "minimax_m2"), ("seed_oss", "seed_oss"), ("lfm2", "lfm2"), ("olmo3", "olmo3"),
+    ("granitehybrid", "granite4"), ("granite", "granite"), ("cohere2moe", "cohere_command4"),
+    ("command-r", "cohere_command3"), ("cohere2", "cohere_command3"), ("bailingmoe3", "ling3"),
+    ("spark2_5", "spark25"), ("ernie4_5", "ernie45"), ("hunyuan-moe", "hunyuan_a13b"),
+    ("hy_v3", "hy_v3"), ("laguna", "poolside_v1"), ("muse-glimmer", "glimmer"), ("apertus", "apertus"),
+    ("jamba", "jamba"), ("smollm3", "hermes"), ("internlm2", "internlm"), ("kimi-k3", "kimi_k3"),
+)  # fmt: skip
+
+
+def style_of_architecture(architecture: str) -> str | None:
+    """The name of the style that models of this `architecture` are known to write, if it is known."""
+    name = architecture.strip().lower()
+    return next((style for begin, style in ARCHITECTURES if name.startswith(begin)), None)

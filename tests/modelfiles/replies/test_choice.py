@@ -38,6 +38,13 @@ def test_choose_style(setting: str | None, template: str, builtin: str, style: s
     assert chosen is (STYLES[style] if style else None)
 
 
+def test_the_architecture_tells_where_the_template_does_not() -> None:
+    assert choose_style(None, "{{ tools }}", architecture="qwen3moe") is STYLES["hermes"]
+    assert choose_style(None, CODER, architecture="gemma4") is STYLES["qwen3_coder"]
+    assert choose_style(None, "{{ tools }}", architecture="llama") is None
+    assert choose_style("none", "", architecture="qwen3") is None
+
+
 def test_choose_tags() -> None:
     source = "<think></think>"
     assert choose_tags(None, source) == choose_tags("auto", source) == THINK

@@ -3,7 +3,7 @@
 import pytest
 
 from modelfiles.replies import detection
-from modelfiles.replies.detection import style_shown
+from modelfiles.replies.detection import style_of_architecture, style_shown
 from modelfiles.replies.toolcalls import STYLES
 
 
@@ -41,5 +41,14 @@ def test_style_shown(source: str, style: str | None) -> None:
     assert style_shown(source) == style
 
 
+@pytest.mark.parametrize(
+    ("architecture", "style"),
+    [("glm4moelite", "glm47"), ("GLM4moe", "glm45"), ("deepseek2", "deepseek_v3"), ("x", None), ("", None)],
+)
+def test_style_of_architecture(architecture: str, style: str | None) -> None:
+    assert style_of_architecture(architecture) == style
+
+
 def test_every_style_that_can_be_shown_can_be_read() -> None:
     assert {row.style for row in detection.ROWS} <= STYLES.keys()
+    assert {style for _, style in detection.ARCHITECTURES} <= STYLES.keys()
