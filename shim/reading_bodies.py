@@ -6,7 +6,7 @@ from aiohttp import web
 
 from shim.bodies import Struct, decode
 from shim.bridge import Threads
-from shim.errors import body_too_large
+from shim.errors import bad_request, body_too_large
 
 _QUICK_BODY_BYTES = 1 << 20
 
@@ -16,6 +16,8 @@ async def read_body(request: web.Request, shape: Struct, threads: Threads) -> di
     if (request.content_length or 0) > request.client_max_size:
         raise body_too_large()  # before it is read
     data = await request.read()
+    if not data:
+        raise bad_request("EOF")  # what Ollama's compatible endpoints say
     if len(data) <= _QUICK_BODY_BYTES:
         return decode(data, shape)
     return await threads.run(decode, data, shape)
