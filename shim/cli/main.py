@@ -31,6 +31,8 @@ COMMANDS = {
     "rm": ("remove", "Remove models"),
     "pull": ("pull", "Fetch a model from a registry"),
     "push": ("push", "Send a model to a registry"),
+    "import": ("importing", "Import models from files, other programs' folders, and archives"),
+    "export": ("exporting", "Pack models into an archive for a machine without a network"),
     "mirror": ("mirror", "Say which sites stand in for registries"),
     "modelfile": ("modelfile", "Show how a Modelfile is read"),
     "render": ("render", "Show the prompt that a request makes"),
