@@ -95,7 +95,7 @@ def test_samplers_with_a_memory_keep_to_a_constraint(engine: Collector, kind: st
 
 def test_bad_ones_fail_alone(engine: Collector) -> None:
     bad = Submit(1, CHAT, SamplingOptions(mirostat=9))
-    failed, other = engine.run(bad, Submit(2, CHAT, SamplingOptions(num_predict=2)))
+    failed, other = engine.run(bad, Submit(2, CHAT, SamplingOptions(temperature=0, num_predict=2)))
     assert failed.failed.kind == "bad_request"
     assert "mirostat" in failed.failed.message
     assert other.finished.generated_tokens == 2
