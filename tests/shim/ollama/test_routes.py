@@ -54,8 +54,7 @@ async def test_no_models_is_an_empty_list(served: Served) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/v1/chat/completions"),
-        ("GET", "/v1/models"), ("POST", "/v1/messages"), ("GET", "/favicon.ico"),
+        ("POST", "/v1/audio/transcriptions"), ("GET", "/v1/batches"), ("GET", "/favicon.ico"),
     ],
 )  # fmt: skip
 async def test_what_is_not_there_yet_is_not_faked(served: Served, method: str, path: str) -> None:
