@@ -40,7 +40,8 @@ def test_lines_that_readers_would_cut_are_escaped() -> None:
 
 async def test_an_error_before_the_first_event_has_its_own_status() -> None:
     async def source() -> AsyncGenerator[bytes, None]:
-        raise bad_request("no")
+        for refused in (bad_request("no"),):
+            raise refused
         yield b""
 
     async with serving(source) as client, client.get("/") as answer:
