@@ -40,8 +40,9 @@ def test_lines_that_readers_would_cut_are_escaped() -> None:
 
 async def test_an_error_before_the_first_event_has_its_own_status() -> None:
     async def source() -> AsyncGenerator[bytes, None]:
-        for refused in (bad_request("no"),):
-            raise refused
+        refused = [bad_request("no")]
+        while refused:
+            raise refused.pop()
         yield b""
 
     async with serving(source) as client, client.get("/") as answer:

@@ -12,11 +12,11 @@ from runtime.events import TokenLogprob
 from shim.bodykinds import Raw
 from shim.errors import ApiError
 from shim.events import Calls, Content, Done, Event, Metrics, Thinking
+from shim.gathering import gather
 from shim.ollama.answers import (
     Stamps,
     TextLines,
     calls_field,
-    gather,
     logprobs_field,
     metrics_fields,
     shared_fields,
