@@ -1,4 +1,4 @@
-"""Packs models of the store into an archive for machines without a network. Blocking; only reads the store."""
+"""Packs models of the store into archives, for machines without a network. Blocking."""
 
 from __future__ import annotations
 

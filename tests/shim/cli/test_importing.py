@@ -1,14 +1,13 @@
 """`shim import` and `shim export`, from folders of every layout to a store and on to another machine."""
 
 import hashlib
-import os
 import tarfile
 from pathlib import Path
 
 import pytest
 
 from modelfiles.names import parse_name
-from modelfiles.store import Store
+from modelfiles.store import Store, linking
 from tests.modelfiles.gguf.building import DENSE, I32, STRING, U16, Tensor, gguf
 from tests.shim.cli.scripted import Shim
 
@@ -178,14 +177,14 @@ def test_a_copied_store_with_odd_names(
     put(source.root / "manifests" / "registry.ollama.ai" / "library" / "one" / "._latest", b"x")
     put(source.root / "blobs" / f"sha256-{'0' * 64}-partial-3", b"x")
     before = snapshot(source.root)
-    result = shim("import", str(source.root))
+    with monkeypatch.context() as context:
+        context.setattr(linking, "copy_and_hash", None)  # on one disk, no byte is copied
+        result = shim("import", str(source.root))
     assert (result.code, names(store)) == (0, ["one:latest"])
     assert store.manifest_bytes(store.names()[0]) == manifests["one:latest"]
     assert "blobs are missing: sha256:" in result.out
     assert "not the path of a manifest" in result.out
     assert snapshot(source.root) == before
-    linked = [os.stat(store.blob_path(digest)).st_nlink for digest in store.manifest(store.names()[0]).digests]
-    assert min(linked) > 1 or os.uname().sysname != "Linux"
     assert "already there" in shim("import", str(source.root)).out
 
 
