@@ -19,6 +19,7 @@ from mirrors.imports.naming import plain
 from modelfiles.create import CreateRequest, create
 from modelfiles.errors import BlobNotFound, CreateError, ModelfilesError, ModelNotFound, StoreError
 from modelfiles.gguf import read_gguf
+from modelfiles.gguf.types import UNKNOWN_FILE_TYPE
 from modelfiles.names import Name, name_from_path, parse_name
 from modelfiles.store import Store
 
@@ -102,7 +103,8 @@ class Import:
         headers = [read_gguf(file.path) for file in model.files]
         described = str(headers[0].metadata.get("general.name", ""))
         base = model.name or plain(described.lower()) or "imported"
-        tag = plain(model.tag or headers[0].file_type) or "latest"
+        quantisation = "" if headers[0].file_type == UNKNOWN_FILE_TYPE else headers[0].file_type
+        tag = plain(model.tag or quantisation) or "latest"
         name = self._name or self._store.resolve(parse_name(f"{base}:{tag}"))
         name, same_size = self._free_name(name, [file.size for file in model.files])
         detail = "seems to be there already" if same_size else self._how(model.files)

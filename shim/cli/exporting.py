@@ -58,7 +58,7 @@ def command(models: tuple[str, ...], output: str, since: str | None, have: str |
         raise CommandError(str(error)) from error
     left = len(export.index.left_out)
     click.echo(
-        f"{len(export.manifests)} models, {len(export.index.blobs)} blobs, {size_text(export.size)}"
-        + (f"; {left} blobs left out" if left else ""),
+        f"models: {len(export.manifests)}, blobs: {len(export.index.blobs)}, {size_text(export.size)}"
+        + (f"; blobs left out: {left}" if left else ""),
         err=True,
     )
