@@ -58,6 +58,24 @@ class Found:
 Grammar = Callable[[Found], None]
 
 
+def read_section(found: Found, marks: tuple[str, str], opening: str, read_call: Grammar) -> None:
+    """Calls one after the other, each behind `opening`, between two `marks` or without them."""
+    cursor = found.cursor
+    sectioned = cursor.take(marks[0]) is not None
+    while True:
+        before = cursor.at
+        cursor.space()
+        found.begin()
+        if sectioned and (found.calls or found.failed) and cursor.take_end(marks[1]):
+            return
+        if cursor.take(opening) is None:
+            cursor.at = before
+            if not found.calls and not found.failed:
+                raise Cut("no call in the section")
+            return
+        read_call(found)
+
+
 class BufferedReader:
     """One block. `closers`: marks at which it may end."""
 

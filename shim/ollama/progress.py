@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from typing import TypeVar
 
 from modelfiles.create import Progress
 from shim.gojson import encode
 
 Item = dict[str, object]
+Step = TypeVar("Step")
 
 
 def progress_item(progress: Progress) -> Item:
@@ -23,17 +25,19 @@ def progress_item(progress: Progress) -> Item:
     return item
 
 
-async def progress_lines(source: AsyncGenerator[Progress, None]) -> AsyncGenerator[bytes, None]:
+async def progress_lines(
+    source: AsyncGenerator[Step, None], item: Callable[[Step], Item]
+) -> AsyncGenerator[bytes, None]:
     """All of it as lines, as it comes; the source is closed with the result."""
     async with aclosing(source):
         async for progress in source:
-            yield encode(progress_item(progress)) + b"\n"
+            yield encode(item(progress)) + b"\n"
 
 
-async def last_item(source: AsyncGenerator[Progress, None]) -> Item:
+async def last_item(source: AsyncGenerator[Step, None], item: Callable[[Step], Item]) -> Item:
     """The end of it, for those who want no stream; an error is raised."""
     last: Item = {}
     async with aclosing(source):
         async for progress in source:
-            last = progress_item(progress)
+            last = item(progress)
     return last

@@ -6,17 +6,15 @@ second), `eta` (seconds), and `note`, what is being waited for. Clients pass ove
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 
-from shim.gojson import encode
 from shim.ollama.names import requested
+from shim.ollama.progress import Item
 from shim.pulling import PullRequest
 from shim.pushing import PushRequest
 from shim.transfers import PullProgress
 
 Body = Mapping[str, object]
-Item = dict[str, object]
 
 
 def pull_request(body: Body, *, is_local: bool) -> PullRequest:
@@ -42,19 +40,3 @@ def item(progress: PullProgress) -> Item:
         "note": progress.note,
     }
     return {key: value for key, value in told.items() if value or key == "status"}
-
-
-async def lines(source: AsyncGenerator[PullProgress, None]) -> AsyncGenerator[bytes, None]:
-    """All of it as lines, as it comes; the source is closed with the result."""
-    async with aclosing(source):
-        async for progress in source:
-            yield encode(item(progress)) + b"\n"
-
-
-async def last(source: AsyncGenerator[PullProgress, None]) -> Item:
-    """The end of it, for those who want no stream; an error is raised."""
-    found: Item = {}
-    async with aclosing(source):
-        async for progress in source:
-            found = item(progress)
-    return found

@@ -21,7 +21,7 @@ from shim.framing import encoded_answer, json_answer, progress_answer, stream_li
 from shim.gojson import encode
 from shim.ollama import chat, elsewhere, embed, fields, generate, models, names, transferring
 from shim.ollama.answers import Stamps
-from shim.ollama.progress import last_item, progress_lines
+from shim.ollama.progress import last_item, progress_item, progress_lines
 from shim.reply import Reply
 from shim.services import Services
 from shim.uploads import has_blob, receive_blob
@@ -116,8 +116,8 @@ class _Ollama:
         progress = self._models.create(models.create_request(body), fetch)
         models.refuse_no_files(body)
         if body.get("stream", True):
-            return await stream_lines(request, progress_lines(progress))
-        return progress_answer(await last_item(progress))
+            return await stream_lines(request, progress_lines(progress, progress_item))
+        return progress_answer(await last_item(progress, progress_item))
 
     async def head_blob(self, request: web.Request) -> web.Response:
         digest = request.match_info["digest"]

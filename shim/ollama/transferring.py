@@ -10,6 +10,7 @@ from aiohttp import web
 from shim.bodies import Struct
 from shim.framing import progress_answer, stream_lines
 from shim.ollama import fields, pull
+from shim.ollama.progress import last_item, progress_lines
 from shim.pulling import Pulls
 from shim.pushing import Pushes
 from shim.transfers import PullProgress
@@ -56,5 +57,5 @@ async def _answer(
     request: web.Request, body: dict[str, object], steps: AsyncGenerator[PullProgress, None]
 ) -> web.StreamResponse:
     if body.get("stream", True):
-        return await stream_lines(request, pull.lines(steps))
-    return progress_answer(await pull.last(steps))
+        return await stream_lines(request, progress_lines(steps, pull.item))
+    return progress_answer(await last_item(steps, pull.item))

@@ -5,7 +5,7 @@ An argument says its type itself: a text is taken as it is, anything else is JSO
 
 import re
 
-from modelfiles.replies.buffered import Found, style
+from modelfiles.replies.buffered import Found, read_section, style
 from modelfiles.replies.cursor import Cut, More, Unended
 from modelfiles.replies.json_calls import NoCall
 from modelfiles.replies.lenient import read_json
@@ -21,20 +21,7 @@ _LONGEST_TAG = 400
 
 
 def _read(found: Found) -> None:
-    cursor = found.cursor
-    sectioned = cursor.take(_SECTION) is not None
-    while True:
-        before = cursor.at
-        cursor.space()
-        found.begin()
-        if sectioned and (found.calls or found.failed) and cursor.take_end(_SECTION_END):
-            return
-        if cursor.take(_CALL) is None:
-            cursor.at = before
-            if not found.calls and not found.failed:
-                raise Cut("no call in the section")
-            return
-        _call(found)
+    read_section(found, (_SECTION, _SECTION_END), _CALL, _call)
 
 
 def _call(found: Found) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from modelfiles.replies.argument_types import Schema, typed
-from modelfiles.replies.buffered import Found, style
+from modelfiles.replies.buffered import Found, read_section, style
 from modelfiles.replies.cursor import Cursor, Cut, More, Unended
 
 _PREFIX = "]<]minimax[>["
@@ -21,20 +21,7 @@ _LONGEST_TAG = 400
 
 
 def _read(found: Found) -> None:
-    cursor = found.cursor
-    sectioned = cursor.take(_SECTION) is not None
-    while True:
-        before = cursor.at
-        cursor.space()
-        found.begin()
-        if sectioned and (found.calls or found.failed) and cursor.take_end(_SECTION_END):
-            return
-        if cursor.take(_INVOKE) is None:
-            cursor.at = before
-            if not found.calls and not found.failed:
-                raise Cut("no call in the section")
-            return
-        _call(found)
+    read_section(found, (_SECTION, _SECTION_END), _INVOKE, _call)
 
 
 def _call(found: Found) -> None:
