@@ -7,7 +7,6 @@ point, the next run goes on: what was hashed is not hashed again. Blocking.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from modelfiles.gguf import read_gguf
 from modelfiles.gguf.types import UNKNOWN_FILE_TYPE
 from modelfiles.names import Name, name_from_path, parse_name
 from modelfiles.store import Store
+from shim.texts_beside import request_of
 
 # A file's path, bytes done, bytes in all
 Progress = Callable[[str, int, int], None]
@@ -202,21 +202,11 @@ def _layout(source: FoundModel | FoundManifest) -> str:
 
 
 def _request(name: Name, model: FoundModel, files: dict[str, str]) -> CreateRequest:
-    texts = {kind: _text(path) for kind, path in model.texts if kind != "license"}
+    texts = [(kind, _text(path)) for kind, path in model.texts]
     try:
-        parameters = json.loads(texts.get("params") or "{}")
-    except (ValueError, RecursionError) as error:
-        raise CreateError(f"the file params beside it is no JSON: {error}") from error
-    if not isinstance(parameters, dict):
-        raise CreateError("the file params beside it is no JSON object")
-    return CreateRequest(
-        model=name.full,
-        files=files,
-        template=texts.get("template", ""),
-        system=texts.get("system", ""),
-        licenses=tuple(_text(path) for kind, path in model.texts if kind == "license"),
-        parameters=parameters,
-    )
+        return request_of(name, files, texts)
+    except ValueError as error:
+        raise CreateError(f"the file params beside it {error}") from error
 
 
 def _text(path: Path) -> str:

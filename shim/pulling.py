@@ -7,7 +7,6 @@ of it is there. Whoever stops reading stops the pull; what came stays for the ne
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -28,6 +27,7 @@ from modelfiles.package import parse_manifest
 from modelfiles.store import Store
 from shim.bridge import Threads
 from shim.pull_target import Target, target_of
+from shim.texts_beside import request_of
 from shim.transfers import PullProgress, Transfers, already_there
 
 LOG = logging.getLogger("shim.pulling")
@@ -230,18 +230,7 @@ class Pulls:
 
 def _request_of(name: Name, plan: FilesPlan, files: Mapping[str, str]) -> CreateRequest:
     """The model that these files and texts make. BadAnswer for parameters that are none."""
-    texts = dict(plan.texts)
     try:
-        parameters = json.loads(texts.get("params") or "{}")
-    except (ValueError, RecursionError) as error:
-        raise BadAnswer(f"the repository's file params is no JSON: {error}") from error
-    if not isinstance(parameters, dict):
-        raise BadAnswer("the repository's file params is no JSON object")
-    return CreateRequest(
-        model=name.full,
-        files=files,
-        template=texts.get("template", ""),
-        system=texts.get("system", ""),
-        licenses=tuple(text for kind, text in plan.texts if kind == "license"),
-        parameters=parameters,
-    )
+        return request_of(name, files, plan.texts)
+    except ValueError as error:
+        raise BadAnswer(f"the repository's file params {error}") from error
